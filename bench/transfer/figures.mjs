@@ -38,7 +38,7 @@ const compiled = new WeakSet();
 async function compile(pair) {
   if (compiled.has(pair)) return;
   compiled.add(pair);
-  const transfer = await repeated(pair, 'compile', pair.place.slice(0, 4096), { length: 4096 });
+  const transfer = await repeated(pair, 'compile', pair.memory.slice(0, 4096), { length: 4096 });
   const batch = batchOf(pair, 4096);
   for (let i = 0; i < COMPILED; i++) {
     await transfer();
@@ -57,7 +57,7 @@ export async function contiguous(pair, size) {
   await compile(pair);
   const name = `contiguous ${size}`;
   return {
-    engine: awake(await repeated(pair, name, pair.place.slice(0, size), { length: size })),
+    engine: awake(await repeated(pair, name, pair.memory.slice(0, size), { length: size })),
     batch: awake(batchOf(pair, size)),
   };
 }
@@ -70,15 +70,15 @@ export async function paged(pair, count, size) {
   const into = { indices: shuffled(2053), size };
   const bytes = count * size;
   return {
-    pages: await repeated(pair, 'pages', pair.place.pages(from), { pages: into }),
-    contiguous: await repeated(pair, 'one piece', pair.place.slice(0, bytes), { length: bytes }),
+    pages: await repeated(pair, 'pages', pair.memory.pages(from), { pages: into }),
+    contiguous: await repeated(pair, 'one piece', pair.memory.slice(0, bytes), { length: bytes }),
   };
 }
 
 /** The same page again and again. It stays in the caches of the CPUs. */
 export async function reused(pair, count, size) {
   const pages = { indices: new Array(count).fill(0), size };
-  return { pages: await repeated(pair, 'one page', pair.place.pages(pages), { pages }) };
+  return { pages: await repeated(pair, 'one page', pair.memory.pages(pages), { pages }) };
 }
 
 /**
@@ -86,14 +86,14 @@ export async function reused(pair, count, size) {
  * have FI_DELIVERY_COMPLETE.
  */
 export async function small(pair, length, flags = []) {
-  const into = pair.place.slice(0, length);
+  const into = pair.memory.slice(0, length);
   const back = await into.offer({ access: 'write', to: pair.remote, repeat: true });
   const arrivals = back[Symbol.asyncIterator]();
   const token = await pair.ask('offer', { name: 'small', length });
   const grant = pair.remote.grant(token);
   let transfer;
   const engine = async () => {
-    transfer = transfer ? transfer.again() : pair.remote.write(into, grant);
+    transfer = transfer ? transfer.repeat() : pair.remote.write(into, grant);
     await arrivals.next();
     await transfer;
   };
@@ -127,7 +127,7 @@ export async function http(pair, size) {
   const port = await pair.ask('http');
   const agent = new Agent({ keepAlive: true });
   return {
-    engine: await repeated(pair, 'http', pair.place.slice(0, size), { length: size }),
+    engine: await repeated(pair, 'http', pair.memory.slice(0, size), { length: size }),
     get: () =>
       new Promise((resolve, reject) => {
         const start = performance.now();
@@ -159,7 +159,7 @@ export async function eventLoop(pair, size) {
   const clock = process.threadCpuUsage === undefined ? busy : onCpu;
   await compile(pair);
   return {
-    here: await repeated(pair, 'loop', pair.place.slice(0, size), { length: size }, clock),
+    here: await repeated(pair, 'loop', pair.memory.slice(0, size), { length: size }, clock),
     batch: batchOf(pair, size, clock),
   };
 }

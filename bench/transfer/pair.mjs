@@ -63,15 +63,15 @@ export async function openPair({
   const { ask, ended } = conversation(child);
   await Promise.race([once(child, 'message'), ended]);
   const engine = await TransferEngine.open(options);
-  const place = await engine.allocate(size);
-  const { card } = await ask('meet', { card: engine.card });
-  const remote = await engine.peer(card);
+  const memory = await engine.allocate(size);
+  const { address } = await ask('meet', { address: engine.address });
+  const remote = await engine.peer(address);
   const beside = plain ? await openEndpoint(provider, size, ask) : undefined;
   pin(process.pid, 0);
   pin(child.pid, 1);
   return {
     engine,
-    place,
+    memory,
     ask,
     remote,
     ...beside,
@@ -137,7 +137,7 @@ export async function repeated(pair, name, from, what, clock = elapsed) {
   let transfer;
   const run = async () => {
     const took = clock();
-    transfer = transfer ? transfer.again() : pair.remote.write(from, grant);
+    transfer = transfer ? transfer.repeat() : pair.remote.write(from, grant);
     await transfer;
     const result = took();
     await pair.ask('arrived', name);

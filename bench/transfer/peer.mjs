@@ -9,7 +9,7 @@ const EXPIRES = 3_600_000;
 const { options, size, plain } = JSON.parse(process.argv[2]);
 const { nics: _, mapMemory: __, ...endpointOptions } = options;
 const engine = await TransferEngine.open(options);
-const place = await engine.allocate(size);
+const own = await engine.allocate(size);
 const endpoints = [];
 const memories = []; // of the endpoints by hand
 let region;
@@ -17,8 +17,8 @@ let remote;
 let peer;
 let remoteRegion;
 const offers = new Map();
-const others = []; // more engines: { engine, place, parent }
-const part = ({ length, pages }) => (pages ? place.pages(pages) : place.slice(0, length));
+const others = []; // more engines: { engine, memory, parent }
+const part = ({ length, pages }) => (pages ? own.pages(pages) : own.slice(0, length));
 const hex = (bytes) => Buffer.from(bytes).toString('hex');
 
 async function openPlain(more) {
@@ -33,9 +33,9 @@ if (plain) {
 }
 
 const commands = {
-  meet: async ({ card }) => {
-    remote = await engine.peer(card);
-    return { card: engine.card };
+  meet: async ({ address }) => {
+    remote = await engine.peer(address);
+    return { address: engine.address };
   },
   meetPlain: ({ address, descriptor }) => {
     const [endpoint] = endpoints;
@@ -63,7 +63,7 @@ const commands = {
   },
   // An offer for one transfer, whose bytes are compared with a hash.
   offerOnce: async ({ name, length }) => {
-    const offer = await place
+    const offer = await own
       .slice(0, length)
       .offer({ access: 'write', to: remote, expires: EXPIRES });
     offers.set(name, { offer });
@@ -80,7 +80,7 @@ const commands = {
   },
   // Many offers of the same bytes, each for one transfer.
   offers: async ({ count, length }) => {
-    const into = place.slice(0, length);
+    const into = own.slice(0, length);
     const many = Array.from({ length: count }, () => into.offer({ access: 'write', to: remote }));
     return (await Promise.all(many)).map(({ token }) => token);
   },
@@ -92,7 +92,7 @@ const commands = {
     for (let i = 0; i < count; i++) {
       await arrivals.next();
       await transfer;
-      transfer = transfer ? transfer.again() : remote.write(place.slice(0, length), grant);
+      transfer = transfer ? transfer.repeat() : remote.write(own.slice(0, length), grant);
     }
     await transfer;
   },
@@ -107,15 +107,15 @@ const commands = {
   },
   plainArrived: ({ data, count }) => endpoints[0].cq.arrived(data, count),
   // An engine that this one has not met, and an offer to it.
-  newcomer: async ({ card, length }) => {
-    const to = await engine.peer(card);
-    const offer = await place.slice(0, length).offer({ access: 'write', to });
-    offers.set(card, { offer, to });
-    return { card: engine.card, token: offer.token };
+  newcomer: async ({ address, length }) => {
+    const to = await engine.peer(address);
+    const offer = await own.slice(0, length).offer({ access: 'write', to });
+    offers.set(address, { offer, to });
+    return { address: engine.address, token: offer.token };
   },
-  goodbye: async (card) => {
-    const { offer, to } = offers.get(card);
-    offers.delete(card);
+  goodbye: async (address) => {
+    const { offer, to } = offers.get(address);
+    offers.delete(address);
     await offer.released;
     await to.close();
   },
@@ -130,27 +130,27 @@ const commands = {
       }),
     ),
   // More engines, each with a part of its own.
-  engines: async ({ count, card, length }) => {
+  engines: async ({ count, address, length }) => {
     for (let i = 0; i < count; i++) {
       const another = await TransferEngine.open(options);
       others.push({
         engine: another,
-        place: await another.allocate(length),
-        parent: await another.peer(card),
+        memory: await another.allocate(length),
+        parent: await another.peer(address),
       });
     }
-    return others.map(({ engine: { card: own } }) => own);
+    return others.map(({ engine: { address: own } }) => own);
   },
   // An offer of each of these engines.
   offersOf: async (engines) => {
     const made = engines.map((i) =>
-      others[i].place.offer({ access: 'write', to: others[i].parent }),
+      others[i].memory.offer({ access: 'write', to: others[i].parent }),
     );
     return (await Promise.all(made)).map(({ token }) => token);
   },
   http: () =>
     new Promise((resolve) => {
-      const server = createServer((_, response) => response.end(place.bytes));
+      const server = createServer((_, response) => response.end(own.bytes));
       server.listen(0, '127.0.0.1', () => resolve(server.address().port));
       server.unref();
     }),

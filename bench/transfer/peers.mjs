@@ -19,17 +19,21 @@ export async function peersAtRest(bench, count) {
 /** An engine with so many peers. The result transfers to the first ones of them, in turn. */
 async function knowing(bench, count) {
   const pair = await bench.open({ nics: 1, size: LENGTH, small: true });
-  const cards = await pair.ask('engines', { count, card: pair.engine.card, length: LENGTH });
-  const peers = await Promise.all(cards.map((card) => pair.engine.peer(card)));
+  const addresses = await pair.ask('engines', {
+    count,
+    address: pair.engine.address,
+    length: LENGTH,
+  });
+  const peers = await Promise.all(addresses.map((address) => pair.engine.peer(address)));
   const write = async (numbers) => {
     const tokens = await pair.ask('offersOf', numbers);
     const start = performance.now();
-    for (const [i, token] of tokens.entries()) await peers[numbers[i]].write(pair.place, token);
+    for (const [i, token] of tokens.entries()) await peers[numbers[i]].write(pair.memory, token);
     return (performance.now() - start) / numbers.length;
   };
   // Every path is opened once.
   for (let i = 0; i < count; i += AT_ONCE) {
-    await write(cards.slice(i, i + AT_ONCE).map((_, k) => i + k));
+    await write(addresses.slice(i, i + AT_ONCE).map((_, k) => i + k));
   }
   let next = 0;
   return (among) => write(Array.from({ length: ROUND }, () => next++ % among));
@@ -41,8 +45,8 @@ export async function manyOffers(bench, count) {
     old: await bench.open({ size: LENGTH }),
     fresh: await bench.open({ size: LENGTH }),
   };
-  const write = async ({ ask, remote, place }, transfers, length) => {
-    const from = place.slice(0, length);
+  const write = async ({ ask, remote, memory }, transfers, length) => {
+    const from = memory.slice(0, length);
     const tokens = await ask('offers', { count: transfers, length });
     const start = performance.now();
     for (const token of tokens) await remote.write(from, token);

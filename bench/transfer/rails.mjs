@@ -14,8 +14,8 @@ export async function fourRails(bench, size) {
   const [four, one] = [await bench.open({ nics: NICS, size }), await bench.open({ nics: 1, size })];
   return {
     contenders: {
-      four: await repeated(four, 'four', four.place.slice(0, size), { length: size }),
-      one: await repeated(one, 'one', one.place.slice(0, size), { length: size }),
+      four: await repeated(four, 'four', four.memory.slice(0, size), { length: size }),
+      one: await repeated(one, 'one', one.memory.slice(0, size), { length: size }),
     },
   };
 }
@@ -26,7 +26,7 @@ export async function slowLinks(bench, size, rate) {
   const links = new Links(bench.namespace, rate);
   return {
     contenders: {
-      four: await repeated(four, 'links', four.place.slice(0, size), { length: size }),
+      four: await repeated(four, 'links', four.memory.slice(0, size), { length: size }),
       link: () => Promise.resolve(size / rate / 1000),
     },
     close: () => links.close(),
@@ -44,13 +44,13 @@ export async function cold(bench, length) {
       async engine() {
         const start = performance.now();
         const engine = await TransferEngine.open(optionsOf(bench.provider, NICS));
-        const place = await engine.register(bytes);
-        const meeting = { card: engine.card, length: NICS * length };
-        const { card, token } = await pair.ask('newcomer', meeting);
-        const remote = await engine.peer(card);
-        await remote.write(place, token);
+        const memory = await engine.register(bytes);
+        const meeting = { address: engine.address, length: NICS * length };
+        const { address, token } = await pair.ask('newcomer', meeting);
+        const remote = await engine.peer(address);
+        await remote.write(memory, token);
         const took = performance.now() - start;
-        await pair.ask('goodbye', engine.card);
+        await pair.ask('goodbye', engine.address);
         await engine.close();
         return took;
       },
@@ -97,7 +97,7 @@ export async function lostRail(bench, what, size, rate) {
   const three = await bench.open({ nics: names.slice(1), size: baseline });
   const links = new Links(bench.namespace, rate);
   await healed(four, 'first'); // the rails have met: `cold` measures that
-  const withoutIt = await repeated(three, 'three', three.place.slice(0, baseline), {
+  const withoutIt = await repeated(three, 'three', three.memory.slice(0, baseline), {
     length: baseline,
   });
   const pauses = [];
@@ -108,11 +108,11 @@ export async function lostRail(bench, what, size, rate) {
       async lost() {
         const place = { node: round % 2, nic: 0 };
         const name = `lost ${round++}`;
-        randomFillSync(four.place.bytes.subarray(0, MIB));
-        for (let at = MIB; at < size; at += MIB) four.place.bytes.copyWithin(at, at - MIB + 1, at);
-        const hash = createHash('sha1').update(four.place.bytes).digest('hex');
+        randomFillSync(four.memory.bytes.subarray(0, MIB));
+        for (let at = MIB; at < size; at += MIB) four.memory.bytes.copyWithin(at, at - MIB + 1, at);
+        const hash = createHash('sha1').update(four.memory.bytes).digest('hex');
         const token = await four.ask('offerOnce', { name, length: size });
-        const transfer = four.remote.write(four.place, token);
+        const transfer = four.remote.write(four.memory, token);
         const watch = new Watch(transfer);
         const before = await watch.until(size / 2);
         const start = performance.now();
@@ -171,9 +171,9 @@ class Watch {
 async function healed(pair, name) {
   let rails;
   for (let i = 0; i < 100; i++) {
-    const length = Math.min(pair.place.length, 64 * MIB);
+    const length = Math.min(pair.memory.length, 64 * MIB);
     const token = await pair.ask('offerOnce', { name: `${name} ${i}`, length });
-    const report = await pair.remote.write(pair.place.slice(0, length), token);
+    const report = await pair.remote.write(pair.memory.slice(0, length), token);
     await pair.ask('released', `${name} ${i}`);
     rails = pair.engine.rails.map(({ state }, k) => ({ state, bytes: report.rails[k].bytes }));
     if (rails.every(({ state, bytes }) => state === 'up' && bytes > 0)) return;

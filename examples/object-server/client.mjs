@@ -1,5 +1,5 @@
 // @ts-check
-// A client of server.mjs. With a place, the bytes of an object go by the transfer engine, else in the HTTP body.
+// A client of server.mjs. With memory, the bytes of an object go by the transfer engine, else in the HTTP body.
 //
 //   node client.mjs get URL NAME FILE [--provider tcp] [--node 127.0.0.1]
 //   node client.mjs put URL NAME FILE [--provider tcp] [--node 127.0.0.1]
@@ -9,8 +9,8 @@ import { parseArgs } from 'node:util';
 import { TransferEngine } from 'libfabric/transfer';
 import { PIECE } from './transfers.mjs';
 
-/** @import { Access, Place, RemoteEngine } from 'libfabric/transfer' */
-/** @typedef {{ place: Place, at: number, length: number }} Memory */
+/** @import { Access, RemoteEngine, TransferMemory } from 'libfabric/transfer' */
+/** @typedef {{ memory: TransferMemory, at: number, length: number }} Range */
 
 const EXPIRES = 600_000; // ms: the last piece of an object is offered before the first one moves
 
@@ -30,7 +30,7 @@ export class ObjectClient {
 
   /** @param {string} url @param {TransferEngine} engine */
   static async open(url, engine) {
-    const response = await fetch(new URL('/card', url));
+    const response = await fetch(new URL('/address', url));
     return new ObjectClient(url, engine, await engine.peer(await response.text()));
   }
 
@@ -41,38 +41,38 @@ export class ObjectClient {
   }
 
   /**
-   * Gets an object: into a place, or without one in the HTTP body.
+   * Gets an object: into memory, or without it in the HTTP body.
    *
    * @param {string} name
-   * @param {Place} [place]
+   * @param {TransferMemory} [memory]
    * @param {RequestInit} [init]
    */
-  async get(name, place, init) {
-    if (place === undefined)
+  async get(name, memory, init) {
+    if (memory === undefined)
       return new Uint8Array(await (await this.#fetch(name, init)).arrayBuffer());
     const { length, etag } = await this.head(name);
-    await this.#offer('write', { place, at: 0, length }, name, init, { 'if-match': etag });
-    return place.bytes.subarray(0, length);
+    await this.#offer('write', { memory, at: 0, length }, name, init, { 'if-match': etag });
+    return memory.bytes.subarray(0, length);
   }
 
   /**
-   * Gets an object in pieces of half a place: one arrives while the program uses the other. A piece is valid until the
+   * Gets an object in pieces of half of the memory: one arrives while the program uses the other. A piece is valid until the
    * next one is asked for.
    *
    * @param {string} name
-   * @param {Place} place
+   * @param {TransferMemory} memory
    * @param {RequestInit} [init]
    */
-  async *pieces(name, place, init) {
+  async *pieces(name, memory, init) {
     const { length, etag } = await this.head(name);
-    const half = Math.floor(place.length / 2);
+    const half = Math.floor(memory.length / 2);
     /** @param {number} start */
     const next = async (start) => {
-      const memory = { place, at: start % (2 * half), length: Math.min(half, length - start) };
-      const range = `bytes=${start}-${start + memory.length - 1}`;
+      const piece = { memory, at: start % (2 * half), length: Math.min(half, length - start) };
+      const range = `bytes=${start}-${start + piece.length - 1}`;
       if (start < length)
-        await this.#offer('write', memory, name, init, { range, 'if-match': etag });
-      return place.bytes.subarray(memory.at, memory.at + memory.length);
+        await this.#offer('write', piece, name, init, { range, 'if-match': etag });
+      return memory.bytes.subarray(piece.at, piece.at + piece.length);
     };
     let coming = next(0);
     for (let start = 0; start < length; start += half) {
@@ -82,23 +82,23 @@ export class ObjectClient {
       try {
         yield bytes;
       } finally {
-        await Promise.allSettled([coming]); // the place is not in use when the program leaves the loop
+        await Promise.allSettled([coming]); // the memory is not in use when the program leaves the loop
       }
     }
   }
 
   /**
-   * Puts an object: from a place, or from other bytes in the HTTP body.
+   * Puts an object: from memory, or from other bytes in the HTTP body.
    *
    * @param {string} name
-   * @param {Place | Uint8Array} from
+   * @param {TransferMemory | Uint8Array} from
    * @param {RequestInit} [init]
    */
   async put(name, from, init) {
     const put = { ...init, method: 'PUT' };
     const response = await (from instanceof Uint8Array
       ? this.#fetch(name, { ...put, body: from })
-      : this.#offer('read', { place: from, at: 0, length: from.length }, name, put));
+      : this.#offer('read', { memory: from, at: 0, length: from.length }, name, put));
     return response.headers.get('etag');
   }
 
@@ -106,15 +106,15 @@ export class ObjectClient {
    * Offers memory to the server, in pieces, for a request that carries the tokens.
    *
    * @param {Access} access
-   * @param {Memory} memory
+   * @param {Range} range
    * @param {string} name
    * @param {RequestInit} [init]
    * @param {Record<string, string>} [headers]
    */
-  async #offer(access, { place, at, length }, name, init, headers) {
+  async #offer(access, { memory, at, length }, name, init, headers) {
     const starts = Array.from({ length: Math.ceil(length / PIECE) }, (_, i) => i * PIECE);
     const offering = starts.map((start) => {
-      const piece = place.slice(at + start, at + Math.min(start + PIECE, length));
+      const piece = memory.slice(at + start, at + Math.min(start + PIECE, length));
       return piece.offer({ access, to: this.server, expires: EXPIRES });
     });
     const offers = await Promise.all(offering);
@@ -122,7 +122,7 @@ export class ObjectClient {
       const all = new Headers(init?.headers);
       for (const [header, value] of Object.entries(headers ?? {})) all.set(header, value);
       if (length > 0) {
-        all.set('x-libfabric-card', this.engine.card);
+        all.set('x-libfabric-address', this.engine.address);
         all.set('x-libfabric-token', offers.map(({ token }) => token).join(','));
       }
       const response = await this.#fetch(name, { ...init, headers: all });
@@ -150,10 +150,10 @@ export class ObjectClient {
 
 /** @param {ObjectClient} client @param {string} name @param {string} path */
 async function getFile(client, name, path) {
-  const place = await client.engine.allocate(4 * PIECE);
+  const memory = await client.engine.allocate(4 * PIECE);
   const part = `${path}.part`;
   try {
-    await writeFile(part, client.pieces(name, place));
+    await writeFile(part, client.pieces(name, memory));
     await rename(part, path);
   } finally {
     await rm(part, { force: true });
@@ -164,13 +164,13 @@ async function getFile(client, name, path) {
 async function putFile(client, name, path) {
   const file = await open(path);
   const { size } = await file.stat();
-  const place = await client.engine.allocate(Math.max(size, 1));
+  const memory = await client.engine.allocate(Math.max(size, 1));
   let at = 0;
   for await (const chunk of file.createReadStream()) {
-    place.bytes.set(chunk, at);
+    memory.bytes.set(chunk, at);
     at += chunk.length;
   }
-  await client.put(name, size === 0 ? new Uint8Array() : place);
+  await client.put(name, size === 0 ? new Uint8Array() : memory);
 }
 
 async function main() {

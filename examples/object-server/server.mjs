@@ -5,9 +5,9 @@
 //   npm install range-parser fresh
 //   node server.mjs FOLDER [--host localhost] [--port 8080] [--provider tcp] [--node 127.0.0.1]
 //
-// GET /card               the card of the server's engine
+// GET /address          the address of the server's engine
 // HEAD, GET, PUT /objects/NAME
-//   x-libfabric-card      the card of the client's engine
+//   x-libfabric-address   the address of the client's engine
 //   x-libfabric-token     a token for each piece of the object, in order, separated by commas
 //   range, if-range, if-match, if-none-match, if-modified-since, if-unmodified-since: as in HTTP, with one range
 //
@@ -51,18 +51,18 @@ const MAX_CONNECTIONS = 1000;
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Serves the files of a folder. Requests with tokens share `places` buffers of 32 MiB; more of them wait.
+ * Serves the files of a folder. Requests with tokens share `buffers` pieces of memory of 32 MiB; more of them wait.
  *
  * @param {string} folder
  * @param {TransferEngine} engine
- * @param {{ places?: number }} [options]
+ * @param {{ buffers?: number }} [options]
  */
-export async function objectServer(folder, engine, { places = 4 } = {}) {
-  const transfers = await Transfers.open(engine, places);
+export async function objectServer(folder, engine, { buffers = 4 } = {}) {
+  const transfers = await Transfers.open(engine, buffers);
 
   const server = createServer(LIMITS, async (request, response) => {
     try {
-      if (request.url === '/card') return response.end(engine.card);
+      if (request.url === '/address') return response.end(engine.address);
       const name = /^\/objects\/(\w[\w.-]*)$/.exec(request.url ?? '')?.[1];
       if (name === undefined) throw new Refusal(404, 'no such object');
       if (name.length > MAX_NAME) throw new Refusal(400, `a name has at most ${MAX_NAME} bytes`);

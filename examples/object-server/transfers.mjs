@@ -3,28 +3,28 @@
 
 /** @import { FileHandle } from 'node:fs/promises' */
 /** @import { IncomingHttpHeaders } from 'node:http' */
-/** @import { Grant, Part, Place, RemoteEngine, Transfer, TransferEngine } from 'libfabric/transfer' */
+/** @import { Grant, MemoryPart, RemoteEngine, Transfer, TransferEngine, TransferMemory } from 'libfabric/transfer' */
 /** @typedef {{ remote: RemoteEngine, grants: Grant[], length: number }} Client */
-/** @typedef {(part: Part, bytes: Uint8Array, grant: Grant, offset: number) => Promise<void>} Move */
+/** @typedef {(part: MemoryPart, bytes: Uint8Array, grant: Grant, offset: number) => Promise<void>} Move */
 
 /** The most bytes that a token may open. */
 export const PIECE = 16 * 2 ** 20;
 
-/** Moves files through a fixed number of places, each of two pieces. More requests than places wait for one. */
+/** Moves files through a fixed number of buffers, each of two pieces. More requests than buffers wait for one. */
 export class Transfers {
-  /** @type {((place: Place) => void)[]} */
+  /** @type {((memory: TransferMemory) => void)[]} */
   #waiting = [];
 
-  /** @param {TransferEngine} engine @param {Place[]} free */
+  /** @param {TransferEngine} engine @param {TransferMemory[]} free */
   constructor(engine, free) {
     this.engine = engine;
     /** Places that no request uses. */
     this.free = free;
   }
 
-  /** @param {TransferEngine} engine @param {number} places */
-  static async open(engine, places) {
-    const allocating = Array.from({ length: places }, () => engine.allocate(2 * PIECE));
+  /** @param {TransferEngine} engine @param {number} buffers */
+  static async open(engine, buffers) {
+    const allocating = Array.from({ length: buffers }, () => engine.allocate(2 * PIECE));
     return new Transfers(engine, await Promise.all(allocating));
   }
 
@@ -34,11 +34,11 @@ export class Transfers {
    * @param {IncomingHttpHeaders} headers
    * @param {'read' | 'write'} access
    * @returns {Promise<Client | undefined>}
-   * @throws TypeError if the card or a token is wrong.
+   * @throws TypeError if the address or a token is wrong.
    */
-  async clientOf({ 'x-libfabric-card': card, 'x-libfabric-token': tokens }, access) {
+  async clientOf({ 'x-libfabric-address': address, 'x-libfabric-token': tokens }, access) {
     if (tokens === undefined) return undefined;
-    const remote = await this.engine.peer(String(card));
+    const remote = await this.engine.peer(String(address));
     const grants = String(tokens)
       .split(',')
       .map((token) => remote.grant(token.trim()));
@@ -79,35 +79,35 @@ export class Transfers {
     });
   }
 
-  /** @returns {Promise<Place>} */
+  /** @returns {Promise<TransferMemory>} */
   #wait() {
     return new Promise((free) => this.#waiting.push(free));
   }
 
   /**
-   * Moves the pieces through the two halves of a place: one is on its way while the file has the other.
+   * Moves the pieces through the two halves of a buffer: one is on its way while the file has the other.
    *
    * @param {Grant[]} grants
    * @param {AbortSignal} signal
    * @param {Move} move
    */
   async #move(grants, signal, move) {
-    const place = this.free.pop() ?? (await this.#wait());
+    const memory = this.free.pop() ?? (await this.#wait());
     try {
       const pieces = piecesOf(grants); // both halves take from it, and a failure of one closes it
       const halves = [0, PIECE].map(async (at) => {
         for (const { grant, offset } of pieces) {
           signal.throwIfAborted();
-          const bytes = place.bytes.subarray(at, at + grant.length);
-          await move(place.slice(at, at + grant.length), bytes, grant, offset);
+          const bytes = memory.bytes.subarray(at, at + grant.length);
+          await move(memory.slice(at, at + grant.length), bytes, grant, offset);
         }
       });
       const failed = (await Promise.allSettled(halves)).find(({ status }) => status === 'rejected');
       if (failed !== undefined) throw /** @type {PromiseRejectedResult} */ (failed).reason;
     } finally {
       const next = this.#waiting.shift();
-      if (next === undefined) this.free.push(place);
-      else next(place);
+      if (next === undefined) this.free.push(memory);
+      else next(memory);
     }
   }
 }

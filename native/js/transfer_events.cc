@@ -8,7 +8,7 @@ namespace fab::transfer {
 namespace {
 
 Napi::Value textOf(Napi::Env env, const Event& event) {
-  const bool hasBytes = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
+  const bool hasBytes = event.kind == EventKind::kNotification || event.kind == EventKind::kTaken ||
                         event.kind == EventKind::kOfferArrived;
   if (hasBytes) {
     if (event.text.empty()) return env.Undefined();
@@ -18,7 +18,7 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
 }
 
 Napi::Value fromOf(Napi::Env env, const Event& event) {
-  const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
+  const bool hasPeer = event.kind == EventKind::kNotification || event.kind == EventKind::kTaken ||
                        event.kind == EventKind::kRailState || event.kind == EventKind::kPeerState;
   if (!hasPeer) return env.Undefined();
   return Napi::BigInt::New(env, event.from);

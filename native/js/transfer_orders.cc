@@ -47,7 +47,7 @@ std::vector<Target> toTargets(const Napi::Value& value) {
 // plan.
 void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
   const size_t count = order.slicing.slices.size();
-  order.planned = !whole || !order.note.empty() || count != expected;
+  order.planned = !whole || !order.notification.empty() || count != expected;
   order.first = order.planned ? first + expected : first;
   order.roundSize = expected + planned;
   if (!order.planned || count <= planned) return;
@@ -91,7 +91,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.priority = static_cast<Priority>(given.uint32("priority"));
   order.memories = toHandles(given.get("memories"));
   order.numaNode = static_cast<int>(given.get("numaNode").As<Napi::Number>());
-  order.note = toText(given.get("note"));
+  order.notification = toText(given.get("notification"));
   order.offer = grant.uint32("offer");
   order.serial = grant.number("serial");
   order.before = grant.number("before");
@@ -117,9 +117,9 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id, or 0
-// if a copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
-Napi::Value transferAgain(const Napi::CallbackInfo& args) {
+// transferRepeat(engine, transfer): starts a transfer again that has ended. Returns its new id, or
+// 0 if a copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
+Napi::Value transferRepeat(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
   if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);
   if (!unwrap<Hub>(args[0])->restart(started)) return Napi::Number::New(args.Env(), -1);
@@ -173,7 +173,7 @@ Napi::Value transferSlices(const Napi::CallbackInfo& args) {
 
 void exportTransferOrders(Napi::Object exports) {
   exportFunction<transferStart>(exports, "transferStart");
-  exportFunction<transferAgain>(exports, "transferAgain");
+  exportFunction<transferRepeat>(exports, "transferRepeat");
   exportFunction<transferCancel>(exports, "transferCancel");
   exportFunction<transferProgress>(exports, "transferProgress");
   exportFunction<transferReport>(exports, "transferReport");

@@ -12,19 +12,19 @@
 namespace fab::transfer {
 
 enum class EventKind : uint32_t {
-  kTransferEnded = 1,  // id, status, text; its memory may still be in use
-  kTransferFreed = 2,  // id: no copy is under way
-  kTransferDone = 3,   // both at once
-  kOfferArrived = 4,   // id, bytes, note
-  kOfferFailed = 5,    // id, status
-  kOfferReleased = 6,  // id: no copy can arrive any more
-  kNote = 7,           // id: sequence, from, payload, bytes: channel
-  kNoteSent = 8,       // id: number of the note, status
-  kRailState = 9,      // id: index of the rail, status: its state, text: why, from: the peer
-  kFlushed = 10,       // close() was called, and all messages are sent
-  kOfferBroken = 11,   // id, status, text: no rail works that its memory is registered on
-  kTaken = 12,         // id: channel, status, from, payload: what the peer has taken
-  kPeerState = 13,     // status: 1: no path leads to the peer, text: why, from: the peer
+  kTransferEnded = 1,     // id, status, text; its memory may still be in use
+  kTransferFreed = 2,     // id: no copy is under way
+  kTransferDone = 3,      // both at once
+  kOfferArrived = 4,      // id, bytes, notification
+  kOfferFailed = 5,       // id, status
+  kOfferReleased = 6,     // id: no copy can arrive any more
+  kNotification = 7,      // id: sequence, from, payload, bytes: channel
+  kNotificationSent = 8,  // id: number of the notification, status
+  kRailState = 9,         // id: index of the rail, status: its state, text: why, from: the peer
+  kFlushed = 10,          // close() was called, and all messages are sent
+  kOfferBroken = 11,      // id, status, text: no rail works that its memory is registered on
+  kTaken = 12,            // id: channel, status, from, payload: what the peer has taken
+  kPeerState = 13,        // status: 1: no path leads to the peer, text: why, from: the peer
 };
 
 struct Event {

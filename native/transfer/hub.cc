@@ -134,7 +134,7 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
     plan.header.count = transfer->total();
     plan.header.round = transfer->round();
     plan.header.bytes = order.bytes;
-    plan.payload = order.note;
+    plan.payload = order.notification;
     send(order.peer, std::move(plan), nextRail_.load(std::memory_order_relaxed));
   }
   share(transfer, SIZE_MAX);
@@ -169,9 +169,9 @@ void Hub::received(Message message) {
     return events.add({EventKind::kTaken, header.count, header.status, std::move(message.payload),
                        header.from, 0});
   }
-  if (header.kind == Kind::kNote) {
+  if (header.kind == Kind::kNotification) {
     answer(header);
-    return events.add({EventKind::kNote, header.sequence, 0, std::move(message.payload),
+    return events.add({EventKind::kNotification, header.sequence, 0, std::move(message.payload),
                        header.from, header.count});
   }
   const std::shared_ptr<Offer> offer = offerOf(header);
@@ -215,7 +215,7 @@ void Hub::tellCopied(Transfer& transfer) {
   message.header.offer = order.offer;
   message.header.round = transfer.round();
   message.header.bytes = order.bytes;
-  message.payload = order.note;
+  message.payload = order.notification;
   send(order.peer, std::move(message), transfer.lastRail());
 }
 

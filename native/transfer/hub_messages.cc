@@ -33,7 +33,7 @@ void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text
     tellIfFlushed();
   }
   if (waiting.noteId == 0) return;
-  events.add({EventKind::kNoteSent, waiting.noteId, status, std::move(text), 0, 0});
+  events.add({EventKind::kNotificationSent, waiting.noteId, status, std::move(text), 0, 0});
 }
 
 void Hub::flush(Peer& peer, uint32_t noteId) {
@@ -44,7 +44,7 @@ void Hub::flush(Peer& peer, uint32_t noteId) {
 void Hub::tellIfAllSent(Peer& peer) {
   if (peer.allSent.load() == 0 || peer.awaits()) return;
   const uint32_t noteId = peer.allSent.exchange(0);
-  if (noteId != 0) events.add({EventKind::kNoteSent, noteId, 0, {}, 0, 0});
+  if (noteId != 0) events.add({EventKind::kNotificationSent, noteId, 0, {}, 0, 0});
 }
 
 void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
@@ -63,7 +63,7 @@ void Hub::pass(Waiting waiting, size_t to) {
 
 void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
                  uint32_t channel, uint32_t sequence) {
-  Message message = messageTo(*peer, Kind::kNote);
+  Message message = messageTo(*peer, Kind::kNotification);
   message.header.sequence = sequence;
   message.header.count = channel;
   message.payload = std::move(payload);

@@ -59,7 +59,7 @@ void Hub::arrived(uint32_t number) {
 }
 
 void Hub::complete(Offer& offer) {
-  Event event{EventKind::kOfferArrived, offer.id, 0, offer.note(), 0, offer.length()};
+  Event event{EventKind::kOfferArrived, offer.id, 0, offer.notification(), 0, offer.length()};
   if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another one
   events.add(std::move(event));
   if (offer.finished.load()) withdraw(offer.shared_from_this());

@@ -9,15 +9,16 @@ namespace fab::transfer {
 
 // A message between engines. They share a byte order: the package runs on little-endian machines.
 enum class Kind : uint8_t {
-  kPlan = 1,       // offer, count: the slices have the sender's own plan; the payload is the note
-  kFinished = 2,   // offer, status: no slice is sent any more; count: so many rails say so
-  kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
-  kNote = 4,       // sequence, count: a message of the program, or of a group
-  kRevoked = 5,    // offer; bytes, count: its serial number and its gap: it has ended
-  kCopied = 6,     // offer, round, bytes: all of them are there; the payload is the note
-  kRead = 7,       // offer, transfer: has every byte of a repeated offer, which stays open
-  kTaken = 8,      // count, status: the payload has the numbers of messages that were taken;
-                   // kClosed: round, bytes: the rail, and how many rails say so
+  kPlan =
+      1,  // offer, count: the slices have the sender's own plan; the payload is the notification
+  kFinished = 2,      // offer, status: no slice is sent any more; count: so many rails say so
+  kWithdrawn = 3,     // transfer: the memory of an offer cannot be reached any more
+  kNotification = 4,  // sequence, count: a message of the program, or of a group
+  kRevoked = 5,       // offer; bytes, count: its serial number and its gap: it has ended
+  kCopied = 6,        // offer, round, bytes: all of them are there; the payload is the notification
+  kRead = 7,          // offer, transfer: has every byte of a repeated offer, which stays open
+  kTaken = 8,         // count, status: the payload has the numbers of messages that were taken;
+                      // kClosed: round, bytes: the rail, and how many rails say so
 };
 
 // The status of a kTaken message of an engine that is closing.
@@ -27,7 +28,7 @@ struct MessageHeader {
   static constexpr uint32_t kMagic = 0x6e676966;
 
   uint32_t magic = kMagic;
-  Kind kind = Kind::kNote;
+  Kind kind = Kind::kNotification;
   uint8_t round = 0;    // kPlan, kCopied: of a repeated offer; kFinished, kTaken: the rail
   uint16_t length = 0;  // bytes of the payload
   uint64_t from = 0;    // identities of the engines

@@ -62,7 +62,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     if (which != at_.load() || count == 0 || count > capacity_) return false;
     Round& round = rounds_[which];
     if (round.plan.load() != 0) return false;
-    round.note = std::move(text);
+    round.notification = std::move(text);
     round.length = bytes;
     round.plan.store(count);
     return round.seenPlanned.load() == count && finish();
@@ -72,7 +72,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool copied(uint32_t which, uint64_t bytes, std::string text) {
     if (which != at_.load() || complete()) return false;
     Round& round = rounds_[which];
-    round.note = std::move(text);
+    round.notification = std::move(text);
     round.length = bytes;
     return finish();
   }
@@ -84,7 +84,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     Round& round = rounds_[next];
     for (auto& word : round.bits) word.store(0);
     round.seen = round.seenPlanned = round.plan = 0;
-    round.note.clear();
+    round.notification.clear();
     round.length = 0;
     complete_ = false;
     at_ = next;
@@ -116,7 +116,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   }
   bool complete() const { return complete_.load(); }
   // Of the round that is complete.
-  const std::string& note() const { return rounds_[at_.load()].note; }
+  const std::string& notification() const { return rounds_[at_.load()].notification; }
   uint64_t length() const { return rounds_[at_.load()].length; }
 
   const uint32_t id;
@@ -144,7 +144,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     std::atomic<uint32_t> seenPlanned{0};
     std::atomic<uint32_t> plan{0};  // number of planned slices, 0: unknown
     // Set before the plan.
-    std::string note;
+    std::string notification;
     uint64_t length = 0;  // bytes
   };
 

@@ -61,7 +61,7 @@ struct Order {
   uint64_t mapped = 0;    // offset of the grant in the mapping
   int numaNode = -1;      // of this side's memory, -1: unknown
   std::vector<bool> far;  // by rail: on another NUMA node than the memory, while a near rail exists
-  std::string note;
+  std::string notification;
   uint64_t bytes = 0;
 };
 

@@ -86,7 +86,7 @@ export interface NativeOrder {
   /** The NUMA node of this side's memory. -1: unknown. */
   readonly numaNode: number;
   readonly grant: NativeGrant;
-  readonly note: Uint8Array | undefined;
+  readonly notification: Uint8Array | undefined;
   /** The peer's memory, if this process has mapped it: then the CPU copies. */
   readonly mapping: Handle<'Mapping'> | undefined;
   /** The offset of the granted memory in the mapping. */
@@ -137,7 +137,7 @@ export interface NativeTransfer {
   /** Returns -1 if the NUMA node is unknown or the memory is on several nodes. Its pages must exist. */
   transferNumaNode(bytes: Uint8Array): number;
   /** Starts a transfer again. Returns its new id, 0 if it cannot start again, or -1 if the offer has ended. */
-  transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
+  transferRepeat(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
   /** The bytes that have arrived. */
   transferProgress(transfer: Handle<'Transfer'>): number;
@@ -176,7 +176,7 @@ export interface NativeTransfer {
   transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
   /** Ends an offer at once. */
   transferWithdraw(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
-  /** Sends a message. The event kNoteSent has this id. */
+  /** Sends a message. The event kNotificationSent has this id. */
   transferNotify(
     engine: Handle<'TransferEngine'>,
     peer: Handle<'RemotePeer'>,
@@ -193,7 +193,7 @@ export interface NativeTransfer {
     channel: number,
     status: number,
   ): void;
-  /** The event kNoteSent with this id follows when all messages to the peer are sent or dropped. */
+  /** The event kNotificationSent with this id follows when all messages to the peer are sent or dropped. */
   transferFlush(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>, id: number): void;
   /** Drops the messages to the peer that are not sent yet. */
   transferForget(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>): void;

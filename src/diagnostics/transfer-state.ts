@@ -23,8 +23,8 @@ export interface TransferStats {
     readonly failed: number;
     readonly released: number;
   };
-  /** Messages of programs: notify() and notes(). */
-  readonly notes: {
+  /** Messages of programs: notify() and notifications(). */
+  readonly notifications: {
     readonly sent: number;
     readonly received: number;
     /** Not read yet. */
@@ -113,7 +113,7 @@ export interface TransferEngineState {
     readonly rails: number;
     readonly state: 'up' | 'lost';
   }[];
-  readonly places: {
+  readonly memory: {
     readonly count: number;
     readonly bytes: number;
   };

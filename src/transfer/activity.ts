@@ -2,7 +2,7 @@ import type { TransferStats } from '../diagnostics/transfer-state.js';
 import type { Queue } from './admission.js';
 import { offerArrived, offerOpen, offerReleased, transferEnd, transferStart } from './channels.js';
 import type { NativeEvents } from './native-events.js';
-import type { Notes } from './notes.js';
+import type { Notifications } from './notifications.js';
 import type { Arrival, Offer } from './offer.js';
 import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
@@ -13,7 +13,7 @@ export class Activity {
   readonly #engine: TransferEngine;
   readonly #queue: Queue;
   readonly #events: NativeEvents;
-  readonly #notes: Notes;
+  readonly #notifications: Notifications;
   #done = 0;
   #failed = 0;
   #seconds = 0;
@@ -21,13 +21,18 @@ export class Activity {
   #arrived = 0;
   #unarrived = 0;
   #released = 0;
-  notesSent = 0;
+  notificationsSent = 0;
 
-  constructor(engine: TransferEngine, queue: Queue, events: NativeEvents, notes: Notes) {
+  constructor(
+    engine: TransferEngine,
+    queue: Queue,
+    events: NativeEvents,
+    notifications: Notifications,
+  ) {
     this.#engine = engine;
     this.#queue = queue;
     this.#events = events;
-    this.#notes = notes;
+    this.#notifications = notifications;
   }
 
   transferStarted(transfer: Transfer): void {
@@ -69,7 +74,7 @@ export class Activity {
   }
 
   stats(): TransferStats {
-    const { received, unread, dropped } = this.#notes;
+    const { received, unread, dropped } = this.#notifications;
     return {
       transfers: {
         running: this.#queue.running,
@@ -85,7 +90,7 @@ export class Activity {
         failed: this.#unarrived,
         released: this.#released,
       },
-      notes: { sent: this.notesSent, received, unread, dropped },
+      notifications: { sent: this.notificationsSent, received, unread, dropped },
     };
   }
 }

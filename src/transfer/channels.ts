@@ -7,7 +7,7 @@ import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
 import type { TransferEngine } from './transfer-engine.js';
 
-/** `libfabric:transfer:start`: write(), read() or again() was called. */
+/** `libfabric:transfer:start`: write(), read() or repeat() was called. */
 export interface TransferStartMessage {
   readonly engine: TransferEngine;
   readonly transfer: Transfer;
@@ -20,7 +20,7 @@ export interface TransferEndMessage extends TransferStartMessage {
   readonly error?: unknown;
 }
 
-/** `libfabric:offer:open`: a place or a part was offered. */
+/** `libfabric:offer:open`: memory was offered. */
 export interface OfferMessage {
   readonly engine: TransferEngine;
   readonly offer: Offer;

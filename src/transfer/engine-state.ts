@@ -1,6 +1,6 @@
 import type { TransferEngineState } from '../diagnostics/transfer-state.js';
+import type { TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
-import type { Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { TransferEngine } from './transfer-engine.js';
 
@@ -10,16 +10,16 @@ const MAX_LISTED = 1000; // transfers, and offers
 export function stateOf(
   engine: TransferEngine,
   peers: Iterable<RemoteEngine>,
-  places: ReadonlySet<Place>,
+  memories: ReadonlySet<TransferMemory>,
   { transfers, offers }: NativeEvents,
 ): TransferEngineState {
   return {
     id: engine.id,
     rails: engine.rails,
     peers: Array.from(peers, ({ id, rails, state }) => ({ id, rails, state })),
-    places: {
-      count: places.size,
-      bytes: [...places].reduce((sum, { length }) => sum + length, 0),
+    memory: {
+      count: memories.size,
+      bytes: [...memories].reduce((sum, { length }) => sum + length, 0),
     },
     stats: engine.stats(),
     transfers: Array.from(firstOf(transfers.values()), (transfer) => transfer.state()),

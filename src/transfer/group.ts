@@ -6,17 +6,17 @@ import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
-import type { Part, Place } from './place.js';
-import { checkNote, RemoteEngine } from './remote-engine.js';
+import type { MemoryPart, TransferMemory } from './memory.js';
+import { checkNotification, RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
 import type { TransferOptions } from './transfer.js';
 
-const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the cards of its engines');
+const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the addresses of its engines');
 
 /** What one peer of a group gets. */
 export interface GroupPart {
-  readonly from: Place | Part;
+  readonly from: TransferMemory | MemoryPart;
   /** The peer's token. */
   readonly token: string | Grant;
 }
@@ -32,7 +32,7 @@ export class Group {
   /** @internal */
   constructor(self: bigint, peers: readonly RemoteEngine[], barriers: Barriers) {
     if (!Array.isArray(peers) || !peers.every((peer) => peer instanceof RemoteEngine)) {
-      throw invalidArgType('peers', 'an array of peers: engine.peer(card)', peers);
+      throw invalidArgType('peers', 'an array of peers: engine.peer(address)', peers);
     }
     const members = [self, ...peers.map(({ identity }) => identity)];
     if (new Set(members).size < members.length) {
@@ -60,20 +60,20 @@ export class Group {
       }
       const writes = this.peers.map((peer, i) => {
         const { from, token } = checkObject<GroupPart>(`parts[${i}]`, parts[i]);
-        return peer.prepareWrite(from as Place, token as string, options);
+        return peer.prepareWrite(from as TransferMemory, token as string, options);
       });
       return Promise.all(writes.map((begin) => begin()));
     });
   }
 
   /**
-   * Sends a message to every peer: engine.notes().
+   * Sends a message to every peer: engine.notifications().
    *
    * @throws TypeError, RangeError, Error ERR_CLOSED as peer.notify() does. Then nothing was sent.
    */
   notify(bytes: Uint8Array): Promise<void> {
     return cancellable(async () => {
-      const message = checkNote('bytes', bytes);
+      const message = checkNotification('bytes', bytes);
       this.#checkOpen();
       await Promise.all(this.peers.map((peer) => peer.notify(message)));
     });

@@ -1,7 +1,7 @@
+import { identityText } from './address.js';
 import type { Barriers } from './barriers.js';
-import { identityText } from './card.js';
 import { Channel } from './confirmations.js';
-import type { Note, Notes } from './notes.js';
+import type { Notification, Notifications } from './notifications.js';
 import { Once } from './once.js';
 import type { RemoteEngine } from './remote-engine.js';
 
@@ -27,13 +27,17 @@ const isChannel = (value: number): value is keyof Sender['once'] =>
 export class Inbox {
   readonly #senders = new Map<bigint, Sender>();
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
-  readonly #notes: Notes;
+  readonly #notifications: Notifications;
   readonly #barriers: Barriers;
   #unreadOfStrangers = 0;
 
-  constructor(peers: ReadonlyMap<bigint, RemoteEngine>, notes: Notes, barriers: Barriers) {
+  constructor(
+    peers: ReadonlyMap<bigint, RemoteEngine>,
+    notifications: Notifications,
+    barriers: Barriers,
+  ) {
     this.#peers = peers;
-    this.#notes = notes;
+    this.#notifications = notifications;
     this.#barriers = barriers;
   }
 
@@ -47,31 +51,36 @@ export class Inbox {
       peer?.take(channel, sequence);
       return;
     }
-    const note = { bytes, from: peer, id: identityText(from) };
-    if (peer === undefined) this.#fromStranger(note);
-    else this.#fromPeer(note, peer, sender, sequence);
+    const notification = { bytes, from: peer, id: identityText(from) };
+    if (peer === undefined) this.#fromStranger(notification);
+    else this.#fromPeer(notification, peer, sender, sequence);
   }
 
-  #fromStranger(note: Note): void {
+  #fromStranger(notification: Notification): void {
     if (this.#unreadOfStrangers >= MAX_UNREAD) {
-      this.#notes.drop(MAX_UNREAD);
+      this.#notifications.drop(MAX_UNREAD);
       return;
     }
     this.#unreadOfStrangers += 1;
-    this.#notes.arrived(note, () => {
+    this.#notifications.arrived(notification, () => {
       this.#unreadOfStrangers -= 1;
     });
   }
 
-  #fromPeer(note: Note, peer: RemoteEngine, sender: Sender, sequence: number): void {
+  #fromPeer(
+    notification: Notification,
+    peer: RemoteEngine,
+    sender: Sender,
+    sequence: number,
+  ): void {
     if (sender.unread >= MAX_UNREAD) {
-      this.#notes.drop(MAX_UNREAD);
+      this.#notifications.drop(MAX_UNREAD);
       return;
     }
     if (sender.unread < ROOM) peer.take(Channel.Program, sequence);
     else sender.untold.push(sequence);
     sender.unread += 1;
-    this.#notes.arrived(note, () => {
+    this.#notifications.arrived(notification, () => {
       sender.unread -= 1;
       if (sender.untold.length === 0 || sender.unread > ROOM / 2) return;
       for (const each of sender.untold) peer.take(Channel.Program, each);

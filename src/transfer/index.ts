@@ -34,12 +34,12 @@ export type {
 } from './engine-events.js';
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
-export type { AllocateMemoryOptions, RegisterMemoryOptions } from './memory.js';
+export type { MemoryPart, TransferMemory } from './memory.js';
 export { type TransferMetrics, transferMetrics } from './metrics.js';
-export type { Note } from './notes.js';
+export type { Notification } from './notifications.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';
-export type { Part, Place } from './place.js';
+export type { AllocateMemoryOptions, RegisterMemoryOptions } from './registration.js';
 export type { RemoteEngine } from './remote-engine.js';
 export type { RailReport, TransferReport } from './report.js';
 export type { TransferEngineOptions } from './settings.js';

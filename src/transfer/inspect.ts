@@ -2,8 +2,8 @@
 import '../diagnostics/inspect.js';
 import { describes } from '../base/describe.js';
 import { Group } from './group.js';
+import { MemoryPart, TransferMemory } from './memory.js';
 import { Offer } from './offer.js';
-import { Part, Place } from './place.js';
 import { RemoteEngine } from './remote-engine.js';
 import { type Grant, grantPrototype } from './token.js';
 import { Transfer } from './transfer.js';
@@ -21,16 +21,16 @@ describes('RemoteEngine', RemoteEngine, ({ id, rails, maps, closed }) => ({
   maps,
   closed,
 }));
-describes('Place', Place, ({ length, numaNode, closed, region }) => ({
+describes('TransferMemory', TransferMemory, ({ length, numaNode, closed, region }) => ({
   length,
   numaNode: numaNode ?? undefined,
   closed: closed || region.closed,
 }));
-describes('Part', Part, ({ length, pieces, place }) => ({
+describes('MemoryPart', MemoryPart, ({ length, pieces, memory }) => ({
   offset: pieces.length === 2 ? pieces[0] : undefined,
   length,
   pieces: pieces.length === 2 ? undefined : pieces.length / 2,
-  closed: place.closed || place.region.closed,
+  closed: memory.closed || memory.region.closed,
 }));
 describes('Offer', Offer, ({ access, part, to, arrivals, closed }) => ({
   access,

@@ -16,7 +16,7 @@ export class Mail {
   readonly #engine: PeerContext['handle'];
   readonly #events: NativeEvents;
   readonly #outboxes = new Map<bigint, Outboxes>();
-  #lastNote = 0;
+  #lastNotification = 0;
 
   constructor(engine: PeerContext['handle'], events: NativeEvents) {
     this.#engine = engine;
@@ -50,9 +50,9 @@ export class Mail {
 
   // 0 is that of the engine's own messages.
   #nextNote(ended: (status: number, text: string) => void): number {
-    this.#lastNote = (this.#lastNote % 0xffff_ffff) + 1;
-    this.#events.notes.set(this.#lastNote, ended);
-    return this.#lastNote;
+    this.#lastNotification = (this.#lastNotification % 0xffff_ffff) + 1;
+    this.#events.notifications.set(this.#lastNotification, ended);
+    return this.#lastNotification;
   }
 
   /** A peer has taken messages. */
@@ -76,7 +76,7 @@ export class Mail {
         resolve();
       });
       const timer = setTimeout(() => {
-        this.#events.notes.delete(id);
+        this.#events.notifications.delete(id);
         this.#events.changed();
         resolve();
       }, timeout);

@@ -1,157 +1,183 @@
-import {
-  checkByteLength,
-  checkBytes,
-  checkInteger,
-  checkOptions,
-  namesOf,
-} from '../base/checks.js';
-import { FabricError, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { cancellable } from '../base/cancellation.js';
+import { checkInteger } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { invalidState, outOfRange } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
-import {
-  type DeviceMemory,
-  HeldDeviceMemory,
-  looksLikeDeviceMemory,
-  membersOf,
-} from '../memory/device-memory.js';
+import type { HeldDeviceMemory } from '../memory/device-memory.js';
 import type { MemoryRegion } from '../memory/memory-region.js';
-import { checkAllocation } from '../memory/registration.js';
-import { errnoOf } from './errors.js';
-import { type Rail, working } from './rails.js';
+import type { Offer, OfferOptions } from './offer.js';
+import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
+import type { RegisteredMemory } from './registration.js';
 import type { SharedFile } from './same-host.js';
 
-/** Options of `engine.register()`. */
-export interface RegisterMemoryOptions {
-  /** The NICs that register the memory, and can transfer it: `rail.nic`. If omitted, all. */
-  readonly nics?: readonly string[];
+const OF_PART = uncloneable(
+  'a MemoryPart belongs to its engine: send the token of part.offer(), or part.bytes',
+);
+
+const OF_PLACE = uncloneable(
+  'TransferMemory belongs to its engine: send the token of memory.offer(), or memory.bytes',
+);
+
+/** What an engine does for its memory. */
+export interface PlaceOwner {
+  readonly engine: Handle<'TransferEngine'>;
+  offer(part: MemoryPart, options: OfferOptions): Promise<Offer>;
+  forget(memory: TransferMemory): Promise<void>;
 }
 
-/** Options of `engine.allocate()`. */
-export interface AllocateMemoryOptions extends RegisterMemoryOptions {
-  /** Requests huge pages. */
-  readonly hugePages?: boolean;
-  /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
-  readonly shared?: boolean;
-  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
-  readonly numaNode?: number;
+/** A part of memory: what a transfer moves. */
+export class MemoryPart {
+  /** @internal */
+  readonly uncloneable = OF_PART;
+  readonly memory: TransferMemory;
+  /** Bytes. */
+  readonly length: number;
+  /** @internal */
+  readonly pieces: Pieces;
+
+  /** @internal */
+  constructor(memory: TransferMemory, pieces: Pieces, length: number) {
+    this.memory = memory;
+    this.pieces = pieces;
+    this.length = length;
+  }
+
+  /** Whether the part is one range of its memory, and no list of pages. */
+  get contiguous(): boolean {
+    return this.pieces.length === 2;
+  }
+
+  /**
+   * The memory.
+   *
+   * @throws Error ERR_INVALID_STATE if the part is not contiguous: use `memory.bytes`. Or if the
+   * memory is on a device.
+   */
+  get bytes(): Uint8Array {
+    if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
+    const offset = this.pieces[0] as number;
+    return this.memory.bytes.subarray(offset, offset + this.length);
+  }
+
+  /**
+   * The bytes [start, end) of this part. With pages, they count in the order of the pages.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within this part.
+   */
+  slice(start = 0, end = this.length): MemoryPart {
+    checkRange(start, end, this.length);
+    return new MemoryPart(this.memory, slicePieces(this.pieces, start, end), end - start);
+  }
+
+  /**
+   * Grants a peer one transfer into this part, or out of it. The peer needs the offer's token.
+   *
+   * @throws FabricError with the code of fi_mr_reg(3). TypeError, RangeError for invalid options.
+   */
+  offer(options: OfferOptions): Promise<Offer> {
+    return cancellable(() => this.memory.owner.offer(this, options));
+  }
 }
 
-const REGISTER = namesOf<RegisterMemoryOptions>({ nics: 1 });
-const ALLOCATE = namesOf<AllocateMemoryOptions>({ nics: 1, hugePages: 1, shared: 1, numaNode: 1 });
-const ACCESS = ['FI_WRITE', 'FI_READ'] as const;
+function checkRange(start: number, end: number, length: number): void {
+  checkInteger('start', start, 0, length);
+  if (start === end) {
+    throw outOfRange('end', 'greater than start: a transfer has at least one byte', end);
+  }
+  checkInteger('end', end, start + 1, length);
+}
 
-/** Memory that is registered on rails. */
-export interface RegisteredMemory {
-  /** By rail. Undefined where the memory is not registered. */
-  readonly regions: readonly (MemoryRegion | undefined)[];
+/** Memory that transfers use: registered once on each rail, until it is closed. */
+export class TransferMemory {
+  /** @internal */
+  readonly uncloneable = OF_PLACE;
+  /** Bytes. */
+  readonly length: number;
   /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
-  readonly took: readonly (number | null)[];
-  /** What peers of this host can map. */
-  readonly file?: SharedFile;
-  /** Memory of a device, from which offers register parts. */
-  readonly device?: HeldDeviceMemory;
-}
+  readonly registration: readonly (number | null)[];
+  /**
+   * The NUMA node of the memory. Null if it is unknown, or the memory is on several. NICs of other
+   * nodes transfer only what those of this node have no room for.
+   */
+  readonly numaNode: number | null;
+  /** @internal */
+  readonly owner: PlaceOwner;
+  /** @internal */
+  readonly region: MemoryRegion;
+  /** @internal The handles of the regions, by rail. 0 where the memory is not registered. */
+  readonly handles: Uint32Array;
+  /** @internal */
+  readonly pieces: Pieces;
+  /** @internal What peers of this host can map. */
+  readonly file: SharedFile | undefined;
+  /** @internal Memory of a device. */
+  readonly device: HeldDeviceMemory | undefined;
+  #closing: Promise<void> | undefined;
 
-/** Registers memory on rails in parallel, on all of the chosen ones or on none. */
-export function registerMemory(
-  rails: readonly Rail[],
-  bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
-  options: RegisterMemoryOptions,
-): Promise<RegisteredMemory> {
-  const { nics } = checkOptions('options', options, REGISTER);
-  if (looksLikeDeviceMemory(bytes)) return registerDevice(chosen(rails, nics), membersOf(bytes));
-  if (checkBytes('bytes', bytes).length === 0) {
-    throw invalidArgValue('bytes', 'is empty: a transfer has at least one byte');
+  /** @internal */
+  constructor(owner: PlaceOwner, { regions, took, file, device }: RegisteredMemory) {
+    this.owner = owner;
+    this.file = file;
+    this.device = device;
+    this.region = regions.find((region) => region !== undefined) as MemoryRegion;
+    this.registration = took;
+    const node = device === undefined ? native.transferNumaNode(this.region.bytes) : -1;
+    this.numaNode = node < 0 ? null : node;
+    this.length = this.region.length;
+    this.pieces = onePiece(0, this.length);
+    this.handles = Uint32Array.from(regions, (region) => region?.memoryHandle ?? 0);
   }
-  return onEach(chosen(rails, nics), bytes);
-}
 
-async function registerDevice(
-  rails: readonly (Rail | undefined)[],
-  memory: DeviceMemory,
-): Promise<RegisteredMemory> {
-  const device = new HeldDeviceMemory(memory);
-  try {
-    if (memory.type !== 'dmabuf') checkHmem(rails);
-    return { ...(await onEach(rails, memory)), device };
-  } catch (error) {
-    device.release();
-    throw error;
+  /**
+   * The memory.
+   *
+   * @throws Error ERR_INVALID_STATE if the memory is on a device.
+   */
+  get bytes(): Uint8Array {
+    return this.region.bytes;
   }
-}
 
-function checkHmem(rails: readonly (Rail | undefined)[]): void {
-  if (rails.every((rail) => rail === undefined || rail.info.caps.includes('FI_HMEM'))) return;
-  throw new FabricError(errnoOf('FI_EOPNOTSUPP'), 'fi_mr_regattr', {
-    detail: 'the engine was opened without FI_HMEM, which pointers of a device need',
-    hint: 'open the engine with `hmem: true`, or register a dmabuf on efa-direct',
-  });
-}
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
 
-/** Allocates memory and registers it. With an engine, peers of this host can map it. */
-export async function allocateMemory(
-  rails: readonly Rail[],
-  length: number,
-  options: AllocateMemoryOptions,
-  engine: Handle<'TransferEngine'> | undefined,
-): Promise<RegisteredMemory> {
-  if (length === 0) throw outOfRange('length', 'at least 1: a transfer has at least one byte', 0);
-  checkInteger('length', length, 1);
-  checkByteLength('length', length);
-  const checked = checkOptions('options', options, ALLOCATE);
-  const { nics, numaNode } = checked;
-  const allocation = { length, ...checkAllocation(checked) };
-  const on = chosen(rails, nics);
-  if (engine !== undefined) {
-    const file = native.transferAllocate(engine, allocation);
-    if (file !== undefined) return { ...(await onEach(on, file.buffer)), file };
+  /**
+   * The bytes [start, end).
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within the memory.
+   */
+  slice(start = 0, end = this.length): MemoryPart {
+    checkRange(start, end, this.length);
+    return new MemoryPart(this, onePiece(start, end - start), end - start);
   }
-  const first = on.findIndex((rail) => rail !== undefined);
-  const started = performance.now();
-  const { hugePages, shared } = allocation;
-  const how = { hugePages, shared, ...(numaNode !== undefined && { numaNode }) };
-  const region = await (on[first] as Rail).domain.allocate(length, ACCESS, how);
-  const took = performance.now() - started;
-  try {
-    const others = await onEach(on.with(first, undefined), region.bytes);
-    return { regions: others.regions.with(first, region), took: others.took.with(first, took) };
-  } catch (error) {
-    await region.close();
-    throw error;
-  }
-}
 
-/** The rails of these NICs that work, undefined in place of the others. */
-function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
-  if (nics === undefined) return working(rails);
-  if (!Array.isArray(nics) || nics.length === 0) {
-    throw invalidArgType('options.nics', 'an array of names of NICs', nics);
+  /**
+   * Pages, in this order: the blocks of a cache, the rows of a table.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if a page is not within the memory.
+   */
+  pages(pages: Pages): MemoryPart {
+    const pieces = piecesOfPages('pages', pages, this.length);
+    return new MemoryPart(this, pieces, pages.indices.length * pages.size);
   }
-  const names = rails.map(({ nic }) => nic);
-  const unknown = nics.find((name) => !names.includes(name));
-  if (unknown !== undefined) {
-    const all = [...new Set(names)].join(', ');
-    throw invalidArgValue('options.nics', `has ${String(unknown)}, but the NICs are ${all}`);
-  }
-  return working(rails.map((rail) => (nics.includes(rail.nic) ? rail : undefined)));
-}
 
-/** The regions, or the first failure after the others have been closed. */
-async function onEach(
-  rails: readonly (Rail | undefined)[],
-  bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
-): Promise<RegisteredMemory> {
-  const started = performance.now();
-  const took: (number | null)[] = rails.map(() => null);
-  const registering = rails.map(async (rail, i) => {
-    if (rail === undefined) return undefined;
-    const region = await rail.domain.register(bytes, ACCESS);
-    took[i] = performance.now() - started;
-    return region;
-  });
-  const results = await Promise.allSettled(registering);
-  const regions = results.map((each) => (each.status === 'fulfilled' ? each.value : undefined));
-  const failed = results.find((each) => each.status === 'rejected');
-  if (failed === undefined) return { regions, took };
-  await Promise.allSettled(regions.map((region) => region?.close()));
-  throw (failed as PromiseRejectedResult).reason;
+  /** Offers the whole memory. See {@link MemoryPart.offer}. */
+  offer(options: OfferOptions): Promise<Offer> {
+    return this.slice().offer(options);
+  }
+
+  /**
+   * Ends the use of the memory, and closes its offers. Resolves when no transfer of this engine uses
+   * it and the offers are released.
+   */
+  close(): Promise<void> {
+    this.#closing ??= cancellable(() => this.owner.forget(this));
+    return this.#closing;
+  }
+
+  /** Closes the memory: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 }

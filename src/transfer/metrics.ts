@@ -69,7 +69,11 @@ function putRail(put: Put, engine: string, rail: RailState): void {
   }
 }
 
-function putStats(put: Put, engine: string, { transfers, offers, notes }: TransferStats): void {
+function putStats(
+  put: Put,
+  engine: string,
+  { transfers, offers, notifications }: TransferStats,
+): void {
   const ends = 'Transfers that have ended.';
   put('transfers_running', 'Transfers under way.', { engine }, transfers.running);
   put('transfers_waiting', 'Transfers that wait for their turn.', { engine }, transfers.waiting);
@@ -83,9 +87,24 @@ function putStats(put: Put, engine: string, { transfers, offers, notes }: Transf
   const unarrived = 'Offers that were released without an arrival.';
   put('transfer_offers_failed_total', unarrived, { engine }, offers.failed);
   put('transfer_offers_released_total', 'Offers that were released.', { engine }, offers.released);
-  put('transfer_notes_sent_total', 'Messages sent with notify().', { engine }, notes.sent);
-  put('transfer_notes_received_total', 'Messages received.', { engine }, notes.received);
-  put('transfer_notes_unread', 'Messages that nobody has read.', { engine }, notes.unread);
+  put(
+    'transfer_notifications_sent_total',
+    'Messages sent with notify().',
+    { engine },
+    notifications.sent,
+  );
+  put(
+    'transfer_notifications_received_total',
+    'Messages received.',
+    { engine },
+    notifications.received,
+  );
+  put(
+    'transfer_notifications_unread',
+    'Messages that nobody has read.',
+    { engine },
+    notifications.unread,
+  );
   const dropped = 'Messages dropped because too many were unread.';
-  put('transfer_notes_dropped_total', dropped, { engine }, notes.dropped);
+  put('transfer_notifications_dropped_total', dropped, { engine }, notifications.dropped);
 }

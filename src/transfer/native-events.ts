@@ -11,8 +11,8 @@ export const EventKind = {
   OfferArrived: 4,
   OfferFailed: 5,
   OfferReleased: 6,
-  Note: 7,
-  NoteSent: 8,
+  Notification: 7,
+  NotificationSent: 8,
   RailState: 9,
   Flushed: 10,
   OfferBroken: 11,
@@ -29,7 +29,7 @@ export interface TransferListener {
 
 /** What an open offer hears. */
 export interface OfferListener {
-  arrived(bytes: number, note: Uint8Array | undefined): void;
+  arrived(bytes: number, notification: Uint8Array | undefined): void;
   failed(status: number): void;
   broken(status: number, text: string): void;
   released(): void;
@@ -38,7 +38,7 @@ export interface OfferListener {
 
 /** What the engine hears itself. */
 export interface EngineListener {
-  note(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
+  notification(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void;
   idle(idle: boolean): void;
   flushed(): void;
@@ -50,11 +50,11 @@ export interface EngineListener {
 export class NativeEvents {
   readonly transfers = new Map<number, TransferListener>();
   readonly offers = new Map<number, OfferListener>();
-  readonly notes = new Map<number, (status: number, text: string) => void>();
+  readonly notifications = new Map<number, (status: number, text: string) => void>();
   /** Whether the engine closes, and so cancels what is in flight. */
   isClosing = false;
   readonly #listener: EngineListener;
-  // Calls that wait for a note or at a barrier.
+  // Calls that wait for a notification or at a barrier.
   #waiting = 0;
   #keepsLoop = true;
   #idle = true;
@@ -71,7 +71,7 @@ export class NativeEvents {
 
   /** Call it after a change of the tables: the event loop stays alive while something is in flight. */
   changed(): void {
-    const inFlight = this.transfers.size + this.offers.size + this.notes.size;
+    const inFlight = this.transfers.size + this.offers.size + this.notifications.size;
     const idle = !this.#keepsLoop || inFlight + this.#waiting === 0;
     if (idle === this.#idle) return;
     this.#idle = idle;
@@ -92,8 +92,8 @@ export class NativeEvents {
       transfer.freed();
     }
     for (const offer of this.offers.values()) offer.released();
-    for (const sent of this.notes.values()) sent(status, text);
-    for (const table of [this.transfers, this.offers, this.notes]) table.clear();
+    for (const sent of this.notifications.values()) sent(status, text);
+    for (const table of [this.transfers, this.offers, this.notifications]) table.clear();
   }
 
   /** Call it when calls begin (> 0) or end (< 0) to wait for messages of peers. */
@@ -137,8 +137,8 @@ export class NativeEvents {
       case EventKind.OfferReleased:
         this.#released(id);
         break;
-      case EventKind.Note:
-        this.#listener.note(
+      case EventKind.Notification:
+        this.#listener.notification(
           from as bigint,
           id,
           (text as Uint8Array | undefined) ?? new Uint8Array(),
@@ -153,7 +153,7 @@ export class NativeEvents {
           id,
         );
         break;
-      case EventKind.NoteSent:
+      case EventKind.NotificationSent:
         this.#sent(id, status, text as string);
         break;
       case EventKind.RailState:
@@ -174,8 +174,8 @@ export class NativeEvents {
   }
 
   #sent(id: number, status: number, text: string): void {
-    const sent = this.notes.get(id);
-    this.notes.delete(id);
+    const sent = this.notifications.get(id);
+    this.notifications.delete(id);
     sent?.(status, text);
   }
 

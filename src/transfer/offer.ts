@@ -4,13 +4,13 @@ import { type Handle, type NativeOffer, native } from '../contract/native.js';
 import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
+import type { MemoryPart, TransferMemory } from './memory.js';
 import type { OfferListener } from './native-events.js';
-import type { Part, Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 const UNCLONEABLE = uncloneable('an Offer belongs to its engine: send offer.token');
 
-/** Options of `place.offer()`. */
+/** Options of `memory.offer()`. */
 export interface OfferOptions {
   /** What the peer may do with the memory: `'write'` to it, or `'read'` it. */
   readonly access: Access;
@@ -24,7 +24,7 @@ export interface OfferOptions {
    */
   readonly slices?: number;
   /**
-   * Whether the peer may do the transfer again and again, with transfer.again(), each time after this
+   * Whether the peer may do the transfer again and again, with transfer.repeat(), each time after this
    * side has told it that the last one has arrived and the memory may be written again. The arrivals
    * are read with `for await`.
    */
@@ -39,37 +39,37 @@ const LATE = 250;
 
 /** What an offer is made of. */
 export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
-  readonly part: Part;
+  readonly part: MemoryPart;
   readonly token: string;
 }
 
 /** What has arrived, or was read. */
 export interface Arrival {
   /**
-   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. For memory
+   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its memory. For memory
    * of a device it throws ERR_INVALID_STATE.
    */
   readonly bytes: Uint8Array;
   /** Bytes that the peer has sent, or read. */
   readonly length: number;
-  /** The note that came with them. */
-  readonly note: Uint8Array | undefined;
+  /** The notification that came with them. */
+  readonly notification: Uint8Array | undefined;
 }
 
 /** The arrival of bytes in memory of a device. */
 class DeviceArrival implements Arrival {
-  readonly #place: Place;
+  readonly #memory: TransferMemory;
   readonly length: number;
-  readonly note: Uint8Array | undefined;
+  readonly notification: Uint8Array | undefined;
 
-  constructor(place: Place, length: number, note: Uint8Array | undefined) {
-    this.#place = place;
+  constructor(memory: TransferMemory, length: number, notification: Uint8Array | undefined) {
+    this.#memory = memory;
     this.length = length;
-    this.note = note;
+    this.notification = notification;
   }
 
   get bytes(): Uint8Array {
-    return this.#place.bytes;
+    return this.#memory.bytes;
   }
 }
 
@@ -82,7 +82,7 @@ export class Offer implements AsyncIterable<Arrival> {
   /** What the peer needs: text that fits into an HTTP header unless it names many pages. */
   readonly token: string;
   readonly access: Access;
-  readonly part: Part;
+  readonly part: MemoryPart;
   /** The peer that may use the token. */
   readonly to: RemoteEngine;
   /**
@@ -194,7 +194,7 @@ export class Offer implements AsyncIterable<Arrival> {
 
   /** @internal */
   readonly listener: OfferListener = {
-    arrived: (bytes, note) => this.#arrived(this.#arrival(bytes, note)),
+    arrived: (bytes, notification) => this.#arrived(this.#arrival(bytes, notification)),
     failed: (status) => this.#fail(status, 'the peer has given up the transfer'),
     broken: (status, text) => this.#end(status, text),
     released: () => {
@@ -258,12 +258,13 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   // A transfer that was announced with its bytes may be shorter than the part.
-  #arrival(announced: number, note: Uint8Array | undefined): Arrival {
+  #arrival(announced: number, notification: Uint8Array | undefined): Arrival {
     const { part } = this;
     const length = announced === 0 ? part.length : announced;
-    if (part.place.device !== undefined) return new DeviceArrival(part.place, length, note);
-    const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.place.bytes;
-    return { bytes, length, note };
+    if (part.memory.device !== undefined)
+      return new DeviceArrival(part.memory, length, notification);
+    const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.memory.bytes;
+    return { bytes, length, notification };
   }
 }
 

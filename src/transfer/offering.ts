@@ -4,10 +4,10 @@ import { type Handle, type NativeRegion, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import type { HeldDeviceMemory } from '../memory/device-memory.js';
 import type { Activity } from './activity.js';
+import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, spanOf } from './pieces.js';
-import type { Part, Place } from './place.js';
 import { type Rail, working } from './rails.js';
 import { engineClosed, RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
@@ -42,17 +42,17 @@ function checkOfferOptions(options: OfferOptions, engine: Handle<'TransferEngine
   };
 }
 
-/** Registers a part for a peer alone, on the rails of its place, and makes the token. */
+/** Registers a part for a peer alone, on the rails of its memory, and makes the token. */
 export async function makeOffer(
   engine: Offering,
-  part: Part,
+  part: MemoryPart,
   options: OfferOptions,
 ): Promise<Offer> {
   const { handle, identity, settings, events, activity } = engine;
   const { access, to, expires, slices, repeat } = checkOfferOptions(options, handle);
   const { start, end } = spanOf(part.pieces);
   const pieces = movedBy(part.pieces, -start);
-  const { memories: local } = part.place;
+  const { handles: local } = part.memory;
   const rails = working(engine.rails.map((rail, i) => (local[i] === 0 ? undefined : rail)));
   const slice = sliceOf(part.length, rails.filter(Boolean).length, settings);
   const isWrite = access === 'write';
@@ -60,8 +60,8 @@ export async function makeOffer(
   const most = slices ?? expected + Math.ceil(part.length / SLICE_UNIT) + MORE_SLICES;
   const planned = isWrite ? most : 0;
 
-  const regions = await register(rails, part.place, start, end, RIGHTS[access]);
-  const file = to.maps ? part.place.file : undefined;
+  const regions = await register(rails, part.memory, start, end, RIGHTS[access]);
+  const file = to.maps ? part.memory.file : undefined;
   const opened = orForget(rails, regions, () => {
     if (events.isClosing) throw engineClosed();
     const memories = Uint32Array.from(regions, (region) => region?.memory ?? 0);
@@ -109,13 +109,13 @@ type PerRail<T> = readonly (T | undefined)[];
 /** Registers memory on all of these rails, or on none. */
 async function register(
   rails: PerRail<Rail>,
-  place: Place,
+  memory: TransferMemory,
   start: number,
   end: number,
   right: string,
 ) {
-  const { device } = place;
-  const bytes = device === undefined ? place.bytes.subarray(start, end) : undefined;
+  const { device } = memory;
+  const bytes = device === undefined ? memory.bytes.subarray(start, end) : undefined;
   const registerOn = ({ handle }: Rail) =>
     bytes === undefined
       ? native.memoryRegisterDevice(handle, (device as HeldDeviceMemory).part(start, end), [right])

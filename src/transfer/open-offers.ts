@@ -1,6 +1,6 @@
 import type { Offer } from './offer.js';
 
-/** The open offers of a place. */
+/** The open offers of memory. */
 export class OpenOffers {
   readonly #offers = new Set<Promise<Offer>>();
 

@@ -166,7 +166,11 @@ export class Outbox {
     this.#timer = setTimeout(() => {
       const left = this.#progressAt + PATIENCE - performance.now();
       if (left > 0) this.#watch(left);
-      else this.fail('FI_ETIMEDOUT', 'the peer takes no messages: does it read engine.notes()?');
+      else
+        this.fail(
+          'FI_ETIMEDOUT',
+          'the peer takes no messages: does it read engine.notifications()?',
+        );
     }, delay).unref(); // the engine keeps the event loop alive
   }
 }

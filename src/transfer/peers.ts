@@ -1,6 +1,6 @@
 import { native } from '../contract/native.js';
+import type { EngineAddress } from './address.js';
 import { Addresses } from './addresses.js';
-import type { Card } from './card.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
 import { type PeerContext, RemoteEngine } from './remote-engine.js';
@@ -32,29 +32,29 @@ export class Peers {
     this.#options = options;
   }
 
-  /** The engine of a card. */
-  meet(card: Card): RemoteEngine {
-    const known = this.#known.get(card.id);
+  /** The engine of an address. */
+  meet(address: EngineAddress): RemoteEngine {
+    const known = this.#known.get(address.id);
     if (known !== undefined) return known;
     const { context, rails, inbox, maps, rdma } = this.#options;
-    const addresses = new Addresses(rails, card.addresses);
+    const addresses = new Addresses(rails, address.rails);
     const handle = native.transferPeer(
       context.handle,
-      card.id,
+      address.id,
       addresses.handles,
-      card.addresses.length,
-      rdma && card.rdma,
+      address.rails.length,
+      rdma && address.rdma,
     );
     const peer = new RemoteEngine(
       {
         ...context,
-        maps: maps && !this.#forgotten.has(card.id),
+        maps: maps && !this.#forgotten.has(address.id),
         forget: (closing, unused) => this.#forget(closing, unused, addresses),
       },
-      card,
+      address,
       handle,
     );
-    this.#known.set(card.id, peer);
+    this.#known.set(address.id, peer);
     inbox.known(peer);
     return peer;
   }

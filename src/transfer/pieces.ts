@@ -1,7 +1,7 @@
 import { checkInteger, checkObject } from '../base/checks.js';
 import { invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 
-/** Pages of a place: of equal size, chosen by their index. */
+/** Pages of memory: of equal size, chosen by their index. */
 export interface Pages {
   /** The index of each page, in the order of the transfer. */
   readonly indices: ArrayLike<number>;
@@ -9,7 +9,7 @@ export interface Pages {
   readonly size: number;
 }
 
-/** Parts of a place: pairs of offset and length, in bytes. */
+/** Parts of memory: pairs of offset and length, in bytes. */
 export type Pieces = Float64Array;
 
 export const onePiece = (offset: number, length: number): Pieces => Float64Array.of(offset, length);

@@ -5,21 +5,21 @@ import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/err
 import { type Handle, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
+import { type EngineAddress, identityText } from './address.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
-import { type Card, identityText } from './card.js';
 import { Channel, Confirmations, MAX_NOTE } from './confirmations.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { Mail } from './mail.js';
 import { Mappings } from './mappings.js';
+import { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
-import { Part, Place } from './place.js';
 import { isHere } from './same-host.js';
 import { checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
 
 const UNCLONEABLE = uncloneable(
-  'a RemoteEngine belongs to its engine: send the card that it was made of, for engine.peer() there',
+  'a RemoteEngine belongs to its engine: send the address that it was made of, for engine.peer() there',
 );
 
 /** What the peers of an engine share. */
@@ -39,9 +39,9 @@ export interface PeerContext {
 }
 
 const TIMEOUT = 30_000; // ms
-const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, timeout: 1, priority: 1 });
+const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 1, priority: 1 });
 
-/** Another engine, from its card: engine.peer(). */
+/** Another engine, from its address: engine.peer(). */
 export class RemoteEngine {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
@@ -63,17 +63,17 @@ export class RemoteEngine {
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(context: PeerContext, card: Card, handle: Handle<'RemotePeer'>) {
+  constructor(context: PeerContext, address: EngineAddress, handle: Handle<'RemotePeer'>) {
     this.#context = context;
-    this.identity = card.id;
-    this.id = identityText(card.id);
-    this.rails = card.addresses.length;
+    this.identity = address.id;
+    this.id = identityText(address.id);
+    this.rails = address.rails.length;
     this.handle = handle;
     const mayTell = () => context.isOpen() && !this.#hasLeft;
     this.#confirmations = new Confirmations(context.handle, handle, mayTell);
-    const { process } = card;
+    const { process } = address;
     const isMappable = context.maps && process !== undefined && isHere(process);
-    this.#mappings = isMappable ? new Mappings(context.handle, process, card.id) : undefined;
+    this.#mappings = isMappable ? new Mappings(context.handle, process, address.id) : undefined;
   }
 
   /**
@@ -122,10 +122,13 @@ export class RemoteEngine {
   /** @internal Checks for an open peer of this engine. */
   static check(name: string, peer: unknown, engine: Handle<'TransferEngine'>): RemoteEngine {
     if (!(peer instanceof RemoteEngine)) {
-      throw invalidArgType(name, 'a peer: engine.peer(card)', peer);
+      throw invalidArgType(name, 'a peer: engine.peer(address)', peer);
     }
     if (peer.#context.handle !== engine) {
-      throw invalidArgValue(name, 'is a peer of another engine: use engine.peer(card) of this one');
+      throw invalidArgValue(
+        name,
+        'is a peer of another engine: use engine.peer(address) of this one',
+      );
     }
     if (peer.closed) throw closed('the peer');
     return peer;
@@ -182,30 +185,38 @@ export class RemoteEngine {
   }
 
   /**
-   * Writes a place, or a part of one, into the memory that the peer has offered.
+   * Writes memory, or a part of it, into the memory that the peer has offered.
    *
    * @throws TypeError, RangeError for invalid arguments. TransferError FI_EKEYREJECTED if the token
-   * has expired. Error ERR_CLOSED if the engine or the place is closed.
+   * has expired. Error ERR_CLOSED if the engine or the memory is closed.
    */
-  write(from: Place | Part, token: string | Grant, options: TransferOptions = {}): Transfer {
+  write(
+    from: TransferMemory | MemoryPart,
+    token: string | Grant,
+    options: TransferOptions = {},
+  ): Transfer {
     return this.#begin(this.#check('write', 'from', from, token, options));
   }
 
   /** @internal Checks a write. Returns a function that begins it. */
-  prepareWrite(from: Place | Part, token: string | Grant, options: TransferOptions) {
+  prepareWrite(from: TransferMemory | MemoryPart, token: string | Grant, options: TransferOptions) {
     const checked = this.#check('write', 'from', from, token, options);
     return () => this.#begin(checked);
   }
 
-  /** Reads the memory that the peer has offered into a place, or a part of one. */
-  read(token: string | Grant, into: Place | Part, options: TransferOptions = {}): Transfer {
+  /** Reads the memory that the peer has offered into memory, or a part of it. */
+  read(
+    token: string | Grant,
+    into: TransferMemory | MemoryPart,
+    options: TransferOptions = {},
+  ): Transfer {
     return this.#begin(this.#check('read', 'into', into, token, options));
   }
 
   #check(
     access: Access,
     name: string,
-    local: Place | Part,
+    local: TransferMemory | MemoryPart,
     token: string | Grant,
     options: TransferOptions,
   ): CheckedTransfer {
@@ -214,15 +225,16 @@ export class RemoteEngine {
     const grant = isGrant(token) ? token : this.grant(token);
     if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
     checkGrant(grant, access);
-    const part = local instanceof Place ? local.slice() : local;
-    if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
-    if (part.place.owner.engine !== this.#context.handle) {
+    const part = local instanceof TransferMemory ? local.slice() : local;
+    if (!(part instanceof MemoryPart))
+      throw invalidArgType(name, 'TransferMemory or a part of it', local);
+    if (part.memory.owner.engine !== this.#context.handle) {
       throw invalidArgValue(
         name,
         'is memory of another engine: allocate or register it on this one',
       );
     }
-    if (part.place.closed) throw closed('the place');
+    if (part.memory.closed) throw closed('the memory');
     const length = lengthOfPieces(part.pieces);
     if (length > grant.length) {
       throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
@@ -232,18 +244,18 @@ export class RemoteEngine {
 
   #begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
     const { handle, events, queue, activity } = this.#context;
-    const { memories, numaNode, device } = part.place;
+    const { handles, numaNode, device } = part.memory;
     const start = () => {
-      this.#checkStart(part.place);
+      this.#checkStart(part.memory);
       const started = native.transferStart(handle, {
         peer: this.handle,
         isWrite: access === 'write',
         priority: PRIORITIES.indexOf(options.priority),
-        memories,
+        memories: handles,
         pieces: part.pieces,
         numaNode: numaNode ?? -1,
         grant,
-        note: options.note,
+        notification: options.notification,
         mapping:
           device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
         mappingOffset: grant.file?.offset ?? 0,
@@ -251,9 +263,9 @@ export class RemoteEngine {
       if (started === undefined) throw offerEnded();
       return started;
     };
-    const again = (started: Handle<'Transfer'>) => {
-      this.#checkStart(part.place);
-      const id = native.transferAgain(handle, started);
+    const repeat = (started: Handle<'Transfer'>) => {
+      this.#checkStart(part.memory);
+      const id = native.transferRepeat(handle, started);
       if (id > 0) return { handle: started, id };
       if (id < 0) throw offerEnded();
       throw new TransferError(errnoOf('FI_EALREADY'), false, {
@@ -268,10 +280,10 @@ export class RemoteEngine {
         peer: this,
         priority: options.priority,
         total: length,
-        rails: part.place.memories.length,
+        rails: part.memory.handles.length,
       },
       start,
-      again,
+      repeat,
       events,
       activity,
       queue.at(options.priority),
@@ -280,15 +292,15 @@ export class RemoteEngine {
   }
 
   // A transfer may start later than it was called.
-  #checkStart(place: Place): void {
+  #checkStart(memory: TransferMemory): void {
     if (!this.#context.isOpen()) throw engineClosed();
-    if (place.closed) throw asCancellation(closed('the place'));
+    if (memory.closed) throw asCancellation(closed('the memory'));
     if (this.#hasLeft) throw this.absent();
   }
 
   /**
-   * Sends a message of at most 3072 bytes, which arrives once: engine.notes() of the peer. Resolves when the
-   * peer has taken it: it is in the queue of engine.notes(), or was read. A peer takes no more messages while
+   * Sends a message of at most 3072 bytes, which arrives once: engine.notifications() of the peer. Resolves when the
+   * peer has taken it: it is in the queue of engine.notifications(), or was read. A peer takes no more messages while
    * 4096 of this engine wait to be read. A peer that does not know this engine, with engine.peer(), cannot tell:
    * then the promise resolves when the message is in the peer's memory.
    *
@@ -297,14 +309,14 @@ export class RemoteEngine {
    */
   notify(bytes: Uint8Array): Promise<void> {
     const sent = this.send(bytes, Channel.Program);
-    this.#context.activity.notesSent += 1;
+    this.#context.activity.notificationsSent += 1;
     return sent;
   }
 
   /** @internal */
   send(bytes: Uint8Array, channel: Channel): Promise<void> {
     this.checkOpen();
-    const message = checkNote('bytes', bytes);
+    const message = checkNotification('bytes', bytes);
     return cancellable(() => this.#send(message, channel));
   }
 
@@ -336,26 +348,29 @@ export class RemoteEngine {
 /** The arguments of a write or a read. */
 interface CheckedTransfer {
   readonly access: Access;
-  readonly part: Part;
+  readonly part: MemoryPart;
   /** Bytes. */
   readonly length: number;
   readonly grant: Grant;
   readonly options: ReturnType<typeof checkTransferOptions>;
 }
 
-export function checkNote(name: string, note: unknown): Uint8Array {
-  const bytes = checkBytes(name, note);
+export function checkNotification(name: string, notification: unknown): Uint8Array {
+  const bytes = checkBytes(name, notification);
   if (bytes.length > MAX_NOTE) throw outOfRange(name, `at most ${MAX_NOTE} bytes`, bytes.length);
   return bytes;
 }
 
 function checkTransferOptions(access: Access, options: TransferOptions) {
-  const { note, signal, timeout, priority } = checkOptions('options', options, OPTIONS);
-  if (note !== undefined && access === 'read')
-    throw invalidArgValue('options.note', 'is for writes');
+  const { notification, signal, timeout, priority } = checkOptions('options', options, OPTIONS);
+  if (notification !== undefined && access === 'read')
+    throw invalidArgValue('options.notification', 'is for writes');
   return {
     // A copy, because the transfer may wait for its turn.
-    note: note === undefined ? undefined : new Uint8Array(checkNote('options.note', note)),
+    notification:
+      notification === undefined
+        ? undefined
+        : new Uint8Array(checkNotification('options.notification', notification)),
     ...limitsOf(signal, timeout, TIMEOUT),
     priority: (priority === undefined
       ? 'normal'

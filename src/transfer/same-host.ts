@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from 'node:fs';
-import { identityText } from './card.js';
+import { identityText } from './address.js';
 
 /** A process, as others of its host know it. */
 export interface ProcessIdentity {

@@ -2,26 +2,26 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { checkString } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
 
-// A card or a token is text for people's channels: base64url of a kind, a version, the content and a tag. The tag is
+// An address or a token is text for people's channels: base64url of a kind, a version, the content and a tag. The tag is
 // the start of an HMAC with the secret that the engines share. Without a secret it only finds damage.
 const VERSION = 1;
 const TAG = 12; // bytes
 const MAX_TEXT = 1 << 22;
 
-export type Kind = 'card' | 'token';
-const KINDS: Readonly<Record<Kind, number>> = { card: 0xc1, token: 0x70 };
+export type Kind = 'address' | 'token';
+const KINDS: Readonly<Record<Kind, number>> = { address: 0xc1, token: 0x70 };
 
 const tagOf = (content: Uint8Array, secret: string | Uint8Array) =>
   createHmac('sha256', secret).update(content).digest().subarray(0, TAG);
 
-/** Seals the content of a card or a token. */
+/** Seals the content of an address or a token. */
 export function seal(kind: Kind, content: Uint8Array, secret: string | Uint8Array): string {
   const body = Buffer.concat([Uint8Array.of(KINDS[kind], VERSION), content]);
   return Buffer.concat([body, tagOf(body, secret)]).toString('base64url');
 }
 
 /**
- * Opens a card or a token.
+ * Opens an address or a token.
  *
  * @throws TypeError ERR_INVALID_ARG_VALUE if it is malformed, was damaged, or was sealed with
  * another secret.
@@ -45,7 +45,7 @@ export function unseal(kind: Kind, text: unknown, secret: string | Uint8Array): 
   return new Reader(kind, body.subarray(2));
 }
 
-/** Writes the content of a card or a token. */
+/** Writes the content of an address or a token. */
 export class Writer {
   readonly #parts: number[] = [];
 

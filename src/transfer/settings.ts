@@ -32,7 +32,7 @@ export interface TransferEngineOptions {
   /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
   readonly require?: 'rdma';
   /**
-   * Seals cards and tokens, so that only engines with the same secret can make them. If omitted,
+   * Seals addresses and tokens, so that only engines with the same secret can make them. If omitted,
    * they are only protected from damage. Bytes are copied by the call and may be wiped after it.
    */
   readonly secret?: string | Uint8Array;

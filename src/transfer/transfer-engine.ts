@@ -13,10 +13,10 @@ import type {
 import { transferEngines } from '../diagnostics/transfer-state.js';
 import type { DeviceMemory } from '../memory/device-memory.js';
 import { Activity } from './activity.js';
+import { decodeAddress, encodeAddress, identityText } from './address.js';
 import { Queue } from './admission.js';
 import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
-import { decodeCard, encodeCard, identityText } from './card.js';
 import { Counted } from './counted.js';
 import type { EngineEvent } from './engine-events.js';
 import { stateOf } from './engine-state.js';
@@ -24,27 +24,27 @@ import { errnoOf } from './errors.js';
 import { Group } from './group.js';
 import { Inbox } from './inbox.js';
 import { Mail } from './mail.js';
+import { TransferMemory } from './memory.js';
+import { NativeEvents } from './native-events.js';
+import { type Notification, Notifications } from './notifications.js';
+import { makeOffer, type Offering } from './offering.js';
+import { OpenOffers } from './open-offers.js';
+import { Taken } from './outbox.js';
+import { FLUSH_TIMEOUT, Peers } from './peers.js';
+import { countersOf, openRails, type Rail } from './rails.js';
 import {
   type AllocateMemoryOptions,
   allocateMemory,
   type RegisteredMemory,
   type RegisterMemoryOptions,
   registerMemory,
-} from './memory.js';
-import { NativeEvents } from './native-events.js';
-import { type Note, Notes } from './notes.js';
-import { makeOffer, type Offering } from './offering.js';
-import { OpenOffers } from './open-offers.js';
-import { Taken } from './outbox.js';
-import { FLUSH_TIMEOUT, Peers } from './peers.js';
-import { Place } from './place.js';
-import { countersOf, openRails, type Rail } from './rails.js';
+} from './registration.js';
 import { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 
 const UNCLONEABLE = uncloneable(
-  'a TransferEngine belongs to its thread: send engine.card, for engine.peer(), and open another engine there',
+  'a TransferEngine belongs to its thread: send engine.address, for engine.peer(), and open another engine there',
 );
 
 const GOODBYE_TIMEOUT = 250; // ms
@@ -56,7 +56,7 @@ let lastNumber = 0;
  * @example
  * ```ts
  * await using engine = await TransferEngine.open();
- * const remote = await engine.peer(card);
+ * const remote = await engine.peer(address);
  * const model = await engine.register(weights);
  * const report = await remote.write(model, token);
  * ```
@@ -67,7 +67,7 @@ export class TransferEngine {
   /** The identity of this engine, in hexadecimal digits. */
   readonly id: string;
   /** What peers need for engine.peer(): text without secrets, as long as the engine is open. */
-  readonly card: string;
+  readonly address: string;
   /** @internal In this thread, from 1. */
   readonly number = ++lastNumber;
   readonly #identity: bigint;
@@ -76,13 +76,13 @@ export class TransferEngine {
   readonly #handle: Handle<'TransferEngine'>;
   readonly #events: NativeEvents;
   readonly #queue: Queue;
-  readonly #notes: Notes;
+  readonly #notifications: Notifications;
   readonly #inbox: Inbox;
   readonly #mail: Mail;
   readonly #barriers: Barriers;
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #meeting: Peers;
-  readonly #places = new Set<Place>();
+  readonly #memories = new Set<TransferMemory>();
   readonly #maps: boolean;
   readonly #offering: Offering;
   readonly #activity: Activity;
@@ -98,7 +98,8 @@ export class TransferEngine {
     this.#rails = rails;
     this.#queue = new Queue(settings.maxTransfers);
     this.#events = new NativeEvents({
-      note: (from, sequence, bytes, channel) => this.#inbox.arrived(from, sequence, bytes, channel),
+      notification: (from, sequence, bytes, channel) =>
+        this.#inbox.arrived(from, sequence, bytes, channel),
       taken: (from, status, numbers, channel) => {
         if (status === Taken.Closed) this.#left(from);
         else this.#mail.taken(from, status, numbers, channel);
@@ -115,10 +116,10 @@ export class TransferEngine {
         this.#announcer.railChanged(index, rail, state, reason, this.#peers.get(peer));
       },
     });
-    this.#notes = new Notes(this.#events.waiting);
+    this.#notifications = new Notifications(this.#events.waiting);
     this.#barriers = new Barriers(this.#events.waiting);
-    this.#inbox = new Inbox(this.#peers, this.#notes, this.#barriers);
-    this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
+    this.#inbox = new Inbox(this.#peers, this.#notifications, this.#barriers);
+    this.#activity = new Activity(this, this.#queue, this.#events, this.#notifications);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     this.#mail = new Mail(this.#handle, this.#events);
     for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
@@ -154,12 +155,12 @@ export class TransferEngine {
       maps: this.#maps,
       rdma,
     });
-    this.card = encodeCard(
+    this.address = encodeAddress(
       {
         id: this.#identity,
         provider,
         rdma,
-        addresses: rails.map(({ endpoint }) => endpoint.address),
+        rails: rails.map(({ endpoint }) => endpoint.address),
         process: this.#maps ? thisProcess() : undefined,
       },
       settings.secret,
@@ -211,7 +212,7 @@ export class TransferEngine {
 
   /** @internal For dumpState(). */
   state(): TransferEngineState {
-    return stateOf(this, this.#peers.values(), this.#places, this.#events);
+    return stateOf(this, this.#peers.values(), this.#memories, this.#events);
   }
 
   /** The rails, and how they do. */
@@ -226,18 +227,18 @@ export class TransferEngine {
   }
 
   /**
-   * Another engine, from its card.
+   * Another engine, from its address.
    *
-   * @throws TypeError ERR_INVALID_ARG_VALUE if the card is malformed, was sealed with another
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another
    * secret, or is of an engine with another provider.
    */
-  async peer(card: string): Promise<RemoteEngine> {
+  async peer(address: string): Promise<RemoteEngine> {
     this.#checkOpen();
-    const decoded = decodeCard(card, this.#settings.secret);
+    const decoded = decodeAddress(address, this.#settings.secret);
     const own = this.#rails[0]?.info.fabricAttr.provName;
     if (decoded.provider !== own) {
       throw invalidArgValue(
-        'card',
+        'address',
         `is of an engine over ${decoded.provider}, and this one uses ${own}`,
       );
     }
@@ -265,10 +266,10 @@ export class TransferEngine {
   register(
     bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     options: RegisterMemoryOptions = {},
-  ): Promise<Place> {
+  ): Promise<TransferMemory> {
     return cancellable(async () => {
       this.#checkOpen();
-      return this.#place(await registerMemory(this.#rails, bytes, options));
+      return this.#memoryOf(await registerMemory(this.#rails, bytes, options));
     });
   }
 
@@ -280,36 +281,36 @@ export class TransferEngine {
    * not exist. TypeError, RangeError for invalid options, and for more than
    * `buffer.constants.MAX_LENGTH` bytes: 4 GiB with Node.js 20.
    */
-  allocate(length: number, options: AllocateMemoryOptions = {}): Promise<Place> {
+  allocate(length: number, options: AllocateMemoryOptions = {}): Promise<TransferMemory> {
     return cancellable(async () => {
       this.#checkOpen();
       const engine = this.#maps ? this.#handle : undefined;
-      return this.#place(await allocateMemory(this.#rails, length, options, engine));
+      return this.#memoryOf(await allocateMemory(this.#rails, length, options, engine));
     });
   }
 
-  #place(memory: RegisteredMemory): Place {
+  #memoryOf(registered: RegisteredMemory): TransferMemory {
     const offers = new OpenOffers();
-    const place = new Place(
+    const memory = new TransferMemory(
       {
         engine: this.#handle,
         offer: async (part, options) => {
           this.#checkOpen();
-          if (part.place.closed) throw closed('the place');
+          if (part.memory.closed) throw closed('the memory');
           return offers.add(makeOffer(this.#offering, part, options));
         },
         forget: async (closing) => {
-          this.#places.delete(closing);
-          memory.device?.release();
+          this.#memories.delete(closing);
+          registered.device?.release();
           if (this.closed) return;
-          const closings = memory.regions.map((region) => region?.close());
-          await Promise.all([offers.end('its place was closed'), ...closings]);
+          const closings = registered.regions.map((region) => region?.close());
+          await Promise.all([offers.end('its memory was closed'), ...closings]);
         },
       },
-      memory,
+      registered,
     );
-    this.#places.add(place);
-    return place;
+    this.#memories.add(memory);
+    return memory;
   }
 
   /**
@@ -317,8 +318,8 @@ export class TransferEngine {
    * What nobody has asked for yet waits for the next who asks, also after another iterator has ended.
    * close() ends all of them.
    */
-  notes(): Reader<Note> {
-    return this.#notes.read();
+  notifications(): Reader<Notification> {
+    return this.#notifications.read();
   }
 
   /**
@@ -339,7 +340,7 @@ export class TransferEngine {
    * continues while something else keeps the process alive.
    *
    * An engine keeps the event loop alive while it has transfers, open offers or messages to send, and
-   * while calls of notes() and barriers wait. close() ends all of it, also after unref().
+   * while calls of notifications() and barriers wait. close() ends all of it, also after unref().
    */
   unref(): this {
     if (!this.closed) this.#events.keepLoop(false);
@@ -363,7 +364,7 @@ export class TransferEngine {
     transferEngines.delete(this);
     this.#events.isClosing = true;
     this.#announcer.events.close();
-    this.#notes.close();
+    this.#notifications.close();
     this.#barriers.close();
     this.#mail.stop();
     for (const peer of this.#peers.values()) peer.tellTaken();
@@ -373,7 +374,7 @@ export class TransferEngine {
     native.transferSilence(this.#handle);
     this.#events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
     this.#mail.close();
-    for (const place of this.#places) place.device?.release();
+    for (const memory of this.#memories) memory.device?.release();
     for (const peer of this.#peers.values()) peer.unmap();
     publishClose('transferEngine', this);
   }

@@ -26,7 +26,7 @@ export interface Progress {
 /** Options of a write or a read. */
 export interface TransferOptions {
   /** Bytes that the peer gets with the arrival: at most 3072, copied by the call. Only for writes. */
-  readonly note?: Uint8Array;
+  readonly notification?: Uint8Array;
   /** Ends the transfer. It rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
@@ -39,7 +39,7 @@ export interface TransferOptions {
 export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
 
 /** Starts a native transfer that has ended once more. */
-export type StartAgain = (handle: Handle<'Transfer'>) => ReturnType<Start>;
+export type Repeat = (handle: Handle<'Transfer'>) => ReturnType<Start>;
 
 /** The limits of a transfer. */
 export interface Limits {
@@ -96,7 +96,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   /** Resolves when the memory of this side may be used for something else, also after a failure. */
   readonly released: Promise<void>;
   readonly #outcome = new Outcome();
-  readonly #again: StartAgain;
+  readonly #repeat: Repeat;
   readonly #course: Course;
   readonly #limits: Limits;
   readonly #events: NativeEvents;
@@ -111,7 +111,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   constructor(
     course: Course,
     start: Start,
-    again: StartAgain,
+    repeat: Repeat,
     events: NativeEvents,
     activity: Activity,
     admission: Admission,
@@ -123,7 +123,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.total = course.total;
     this.#course = course;
     this.#activity = activity;
-    this.#again = again;
+    this.#repeat = repeat;
     this.#limits = limits;
     this.#events = events;
     this.#admission = admission;
@@ -276,17 +276,17 @@ export class Transfer implements PromiseLike<TransferReport> {
    * @throws TransferError (by rejection) FI_EALREADY if it cannot start again, because a slice was
    * sent twice. Ask for another offer then.
    */
-  again(limits: { signal?: AbortSignal; timeout?: number } = {}): Transfer {
+  repeat(limits: { signal?: AbortSignal; timeout?: number } = {}): Transfer {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     this.peer.checkOpen();
     const { signal, timeout } = checkOptions('options', limits, AGAIN);
     // The next transfer must not keep this one, and so all before it.
-    const startAgain = this.#again;
+    const startRepeated = this.#repeat;
     return new Transfer(
       this.#course,
-      () => startAgain(started),
-      startAgain,
+      () => startRepeated(started),
+      startRepeated,
       this.#events,
       this.#activity,
       this.#admission,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Arrivals, Reader } from '../../dist/base/arrivals.js';
 import { EngineEvents } from '../../dist/transfer/engine-events.js';
-import { Notes } from '../../dist/transfer/notes.js';
+import { Notifications } from '../../dist/transfer/notifications.js';
 import { howOften } from '../support/properties.js';
 
 type Outcome = 'pending' | 'done' | 'failed' | number;
@@ -140,18 +140,18 @@ describe('any sequence of push, next, return and end settles every call and lose
       () => [new Model()],
     ));
 
-  test('messages of peers: notes()', () =>
+  test('messages of peers: notifications()', () =>
     holds(
       () => {
         let calls = 0;
-        const notes = new Notes((change) => {
+        const notifications = new Notifications((change) => {
           calls += change;
         });
         return {
-          readers: forEachReader(() => notes.read()),
+          readers: forEachReader(() => notifications.read()),
           pending: () => calls,
-          push: (item) => notes.arrived({ item } as never, () => {}),
-          close: () => notes.close(),
+          push: (item) => notifications.arrived({ item } as never, () => {}),
+          close: () => notifications.close(),
         };
       },
       () => [new AlwaysDone()],

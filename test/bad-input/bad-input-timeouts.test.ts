@@ -22,7 +22,7 @@ let engines: Awaited<ReturnType<typeof enginesWithPlaces>>;
 
 async function enginesWithPlaces() {
   const [a, b] = [await TransferEngine.open(TCP), await TransferEngine.open(TCP)];
-  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
   const from = await a.register(new Uint8Array(64));
   const into = await b.register(new Uint8Array(64));
   const offer = await into.offer({ access: 'write', to: toA, repeat: true });
@@ -89,11 +89,11 @@ const calls: [call: string, run: (milliseconds: Any) => unknown, name?: string, 
     ['av.remove()', (timeout) => ep.av.remove(ep.av.insert(ep.address), { timeout })],
     ['TransferEngine.open()', (stall) => openEngine(stall), 'options.stall', 1],
     [
-      'place.offer()',
+      'memory.offer()',
       (expires) => engines.into.offer({ access: 'read', to: engines.toA, expires }),
     ],
     ['remote.write()', (timeout) => engines.toB.write(engines.from, engines.token, { timeout })],
-    ['transfer.again()', (timeout) => engines.done.again({ timeout })],
+    ['transfer.repeat()', (timeout) => engines.done.repeat({ timeout })],
     ['group.barrier()', (timeout) => engines.a.group([engines.toB]).barrier({ timeout })],
     ['counters.watch()', (interval) => watch(interval), 'options.interval', 1],
     ['softefaEnvironment()', (timeout) => softefaEnvironment({ timeout }), 'options.timeout', 1],

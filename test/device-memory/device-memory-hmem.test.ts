@@ -164,7 +164,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s: a transfer engine', (fabric) 
       await toB.read(back.token, from.slice(offset, offset + length));
       expectBytes(bytesOf(near), expected);
     }
-    for (const place of [from, into]) await place.close();
+    for (const memory of [from, into]) await memory.close();
     await Promise.all([a.close(), b.close()]);
     for (const memory of [near, far]) memory.free();
     expect(held()).toMatchObject({ memory: before.memory, maps: before.maps });
@@ -174,7 +174,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s: a transfer engine', (fabric) 
 test('efa: a transfer engine with FI_HMEM writes to memory of the host of one without it', async () => {
   const a = closing(await TransferEngine.open({ provider: 'efa', hmem: true }));
   const b = closing(await TransferEngine.open({ provider: 'efa' }));
-  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
   const source = await a.register(memoryOf(pattern(MIB, 3)));
   const target = await b.allocate(MIB);
   const offer = await target.offer({ access: 'write', to: toA });

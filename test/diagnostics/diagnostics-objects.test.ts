@@ -57,9 +57,9 @@ async function makeRows(): Promise<Record<string, Row>> {
   const immediates = cq.immediates();
   const fabric = Fabric.open(ep.info);
   const { a, b, toA, toB } = await engines();
-  const place = await a.allocate(8192);
-  const offer = await place.offer({ access: 'write', to: toB });
-  const used = await place.offer({ access: 'write', to: toB });
+  const memory = await a.allocate(8192);
+  const offer = await memory.offer({ access: 'write', to: toB });
+  const used = await memory.offer({ access: 'write', to: toB });
   const transfer = toA.write(await b.register(new Uint8Array(8192)), used.token);
   const faults = new SoftefaFaults();
   const dmabuf = exportRange(call, { pointer: 4096n, byteLength: 64, device: 0 });
@@ -74,7 +74,7 @@ async function makeRows(): Promise<Record<string, Row>> {
     return row(memory, /\{ type, pointer, byteLength, device \}/, ['freed', () => memory.free()]);
   };
   const errorOf = (Class: unknown) => ({ object: new (Class as ErrorClass)(failure) });
-  const part = place.pages({ indices: [1, 0], size: 4096 });
+  const part = memory.pages({ indices: [1, 0], size: 4096 });
   return {
     Info: { object: ep.info },
     Completion: row(await received, /\{ length, tag, data, flags \}/),
@@ -103,11 +103,11 @@ async function makeRows(): Promise<Record<string, Row>> {
     Transfer: row(transfer, /the report/, ['ended', () => transfer]),
     Grant: row(toA.grant(offer.token), /the token/),
     Offer: row(offer, /send offer\.token/, ['closed', () => offer.close()]),
-    Part: row(part, /part\.offer\(\)/, ['closed', () => place.close()]),
-    Place: row(place, /place\.offer\(\)/, ['closed', () => place.close()]),
-    Group: row(a.group([toB]), /the cards/),
-    RemoteEngine: row(toB, /the card/, ['closed', () => toB.close()]),
-    TransferEngine: row(a, /send engine\.card/, [
+    MemoryPart: row(part, /part\.offer\(\)/, ['closed', () => memory.close()]),
+    TransferMemory: row(memory, /memory\.offer\(\)/, ['closed', () => memory.close()]),
+    Group: row(a.group([toB]), /the addresses/),
+    RemoteEngine: row(toB, /the address/, ['closed', () => toB.close()]),
+    TransferEngine: row(a, /send engine\.address/, [
       'closed',
       () => Promise.all([a.close(), b.close()]),
     ]),
@@ -126,7 +126,7 @@ type ErrorClass = new (failure: object) => Error;
 async function engines() {
   const options = { provider: 'tcp', node: '127.0.0.1', secret: SECRET } as const;
   const [a, b] = [await TransferEngine.open(options), await TransferEngine.open(options)];
-  return { a, b, toB: await a.peer(b.card), toA: await b.peer(a.card) };
+  return { a, b, toB: await a.peer(b.address), toA: await b.peer(a.address) };
 }
 
 const ABSTRACT = ['AcceleratorError', 'AcceleratorMemory', 'RegisteredBytes'];

@@ -13,18 +13,18 @@ import { HANG_MS } from '../support/limits.js';
 import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
 import { settle } from '../support/settle.js';
 
-describe('a client that ends in the middle leaves the place, the file and the folder free', () => {
+describe('a client that ends in the middle leaves the memory, the file and the folder free', () => {
   const size = 256 * MIB;
 
-  /** A server with one place, which another client can use afterwards. */
+  /** A server with one buffer, which another client can use afterwards. */
   async function prepared(options: Parameters<typeof serve>[0] = TCP) {
     const { folder, url, connect } = await serve(options, 1);
     const other = await connect();
     const large = Buffer.alloc(size, 1);
     await writeFile(join(folder, 'large'), large);
     const expectFree = async () => {
-      const place = await other.engine.allocate(size);
-      expect(same(await settle(other.get('large', place)), large)).toBe(true);
+      const memory = await other.engine.allocate(size);
+      expect(same(await settle(other.get('large', memory)), large)).toBe(true);
       await vi.waitFor(() => expect(openIn(folder)).toEqual([]), { timeout: HANG_MS });
       expect(readdirSync(folder)).toEqual(['large']);
     };
@@ -72,23 +72,23 @@ describe('a client that ends in the middle leaves the place, the file and the fo
   test.for(casesOf(aborted, isQuick))('aborted in a %s over %s', async ([command, _, options]) => {
     const { folder, connect, expectFree } = await prepared(options);
     const client = await connect();
-    const place = await client.engine.allocate(size);
+    const memory = await client.engine.allocate(size);
     const controller = new AbortController();
     const { signal } = controller;
     const asked =
       command === 'get'
-        ? client.get('large', place, { signal })
-        : client.put('killed', place, { signal });
+        ? client.get('large', memory, { signal })
+        : client.put('killed', memory, { signal });
     const failed = expect(asked).rejects.toThrow('abort');
     if (command === 'put') await hasPart(folder);
     else
-      await vi.waitFor(() => expect(place.bytes[20 * MIB]).toBe(1), {
+      await vi.waitFor(() => expect(memory.bytes[20 * MIB]).toBe(1), {
         timeout: HANG_MS,
         interval: 1,
       });
     controller.abort();
     await settle(failed);
-    await settle(place.close());
+    await settle(memory.close());
     await expectFree();
   });
 });

@@ -163,8 +163,8 @@ test('a PUT whose object changes while its bytes arrive by the engine is refused
   const { connect, validators, folder } = await prepared();
   const client = await connect();
   const { etag } = await validators();
-  const place = await client.engine.allocate(64 * MIB);
-  const putting = client.put('object', place, { headers: { 'if-match': etag } });
+  const memory = await client.engine.allocate(64 * MIB);
+  const putting = client.put('object', memory, { headers: { 'if-match': etag } });
   putting.catch(() => {});
   await vi.waitFor(() => expect(readdirSync(folder)).toHaveLength(2), {
     timeout: HANG_MS,

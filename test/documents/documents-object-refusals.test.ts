@@ -7,25 +7,25 @@ import { HANG_MS } from '../support/limits.js';
 import { MIB, openEngine, serve, TCP } from '../support/object-server.js';
 
 describe('a request that the server refuses', () => {
-  const NAMES = { card: 'x-libfabric-card', token: 'x-libfabric-token' };
+  const NAMES = { address: 'x-libfabric-address', token: 'x-libfabric-token' };
 
   async function prepared() {
     const { folder, url, connect } = await serve();
     const client = await connect();
     await client.put('object', pattern(1000));
-    const place = await client.engine.register(new Uint8Array(1000));
+    const memory = await client.engine.register(new Uint8Array(1000));
     const offer = (access: 'read' | 'write', length = 1000, more = {}) =>
-      place.slice(0, length).offer({ access, to: client.server, ...more });
+      memory.slice(0, length).offer({ access, to: client.server, ...more });
     const status = async (method: string, path: string, headers: Record<string, string> = {}) => {
       const response = await fetch(`${url}${path}`, { method, headers });
       const text = await response.text();
       expect(text).not.toContain(folder);
       return response.status;
     };
-    const { card } = client.engine;
+    const { address } = client.engine;
     const get = (token: string, more = {}) =>
-      status('GET', '/objects/object', { [NAMES.card]: card, [NAMES.token]: token, ...more });
-    return { folder, card, client, place, offer, status, get };
+      status('GET', '/objects/object', { [NAMES.address]: address, [NAMES.token]: token, ...more });
+    return { folder, address, client, memory, offer, status, get };
   }
 
   test('an unknown object, path or method', async () => {
@@ -38,33 +38,42 @@ describe('a request that the server refuses', () => {
     expect(await status('DELETE', '/objects/object')).toBe(405);
   });
 
-  test('a wrong card', async () => {
-    const { card, offer, status } = await prepared();
+  test('a wrong address', async () => {
+    const { address, offer, status } = await prepared();
     const { token } = await offer('write');
-    const other = (await openEngine(TCP)).card;
-    const shm = (await openEngine({ provider: 'shm' })).card;
-    const wrong = ['', 'card', `${card}A`, card.slice(0, -1), token, other, shm];
+    const other = (await openEngine(TCP)).address;
+    const shm = (await openEngine({ provider: 'shm' })).address;
+    const wrong = ['', 'address', `${address}A`, address.slice(0, -1), token, other, shm];
     for (const each of wrong) {
-      const headers = { [NAMES.card]: each, [NAMES.token]: token };
+      const headers = { [NAMES.address]: each, [NAMES.token]: token };
       expect(await status('GET', '/objects/object', headers), each).toBe(400);
     }
     expect(await status('GET', '/objects/object', { [NAMES.token]: token })).toBe(400);
   });
 
   test('a wrong token', async () => {
-    const { card, client, place, offer, get } = await prepared();
+    const { address, client, memory, offer, get } = await prepared();
     const { token } = await offer('write');
     const half = (await offer('write', 500)).token;
     const reading = (await offer('read')).token;
     const third = await openEngine(TCP);
-    const toThird = await place.offer({
+    const toThird = await memory.offer({
       access: 'write',
-      to: await client.engine.peer(third.card),
+      to: await client.engine.peer(third.address),
     });
     const changed = `${token.slice(0, 20)}${token[20] === 'A' ? 'B' : 'A'}${token.slice(21)}`;
-    const wrong = ['', 'token', card, changed, half, reading, toThird.token, `${token},${token}`];
+    const wrong = [
+      '',
+      'token',
+      address,
+      changed,
+      half,
+      reading,
+      toThird.token,
+      `${token},${token}`,
+    ];
     for (const each of wrong) expect(await get(each), each).toBe(400);
-    expect(place.bytes.every((byte) => byte === 0)).toBe(true);
+    expect(memory.bytes.every((byte) => byte === 0)).toBe(true);
     expect(await get(`${half}, ${(await offer('write', 500)).token}`)).toBe(200);
   });
 
@@ -89,9 +98,9 @@ describe('a request that the server refuses', () => {
   test('a token of a larger piece than the server has room for', async () => {
     const { folder, connect } = await serve();
     const client = await connect();
-    const place = await client.engine.allocate(17 * MIB);
-    const { token } = await place.offer({ access: 'read', to: client.server });
-    const headers = { [NAMES.card]: client.engine.card, [NAMES.token]: token };
+    const memory = await client.engine.allocate(17 * MIB);
+    const { token } = await memory.offer({ access: 'read', to: client.server });
+    const headers = { [NAMES.address]: client.engine.address, [NAMES.token]: token };
     const { status } = await fetch(`${client.url}/objects/large`, { method: 'PUT', headers });
     expect(status).toBe(400);
     expect(readdirSync(folder)).toEqual([]);
@@ -102,8 +111,8 @@ test('an object that changes between two pieces is refused', async () => {
   const { connect } = await serve();
   const client = await connect();
   await client.put('object', randomBytes(3 * MIB));
-  const place = await client.engine.allocate(MIB);
-  const pieces = client.pieces('object', place);
+  const memory = await client.engine.allocate(MIB);
+  const pieces = client.pieces('object', memory);
   await pieces.next();
   await client.put('object', randomBytes(3 * MIB));
   await expect(

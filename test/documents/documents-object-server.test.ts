@@ -28,7 +28,7 @@ describe.each(casesOf(providers, ([provider]) => provider === 'efa'))('%s', (_, 
     const client = await connect();
     for (const size of [0, 1, 100_000, 16 * MIB, 40 * MIB + 123]) {
       const bytes = pattern(size, size + 1);
-      const place = await client.engine.register(Buffer.concat([bytes, Buffer.from('x')]));
+      const memory = await client.engine.register(Buffer.concat([bytes, Buffer.from('x')]));
       const put = await client.put('by-body', bytes);
       expect(same(readFileSync(join(folder, 'by-body')), bytes)).toBe(true);
       expect((await client.head('by-body')).etag).toBe(put);
@@ -39,35 +39,35 @@ describe.each(casesOf(providers, ([provider]) => provider === 'efa'))('%s', (_, 
         expect(same(readFileSync(join(folder, 'by-engine')), bytes)).toBe(true);
         await exact.close();
       }
-      place.bytes.fill(0);
-      expect(same(await client.get('by-body', place), bytes)).toBe(true);
-      expect(place.bytes[size]).toBe(0);
+      memory.bytes.fill(0);
+      expect(same(await client.get('by-body', memory), bytes)).toBe(true);
+      expect(memory.bytes[size]).toBe(0);
       expect(same(await client.get('by-body'), bytes)).toBe(true);
 
       const pieces = [];
       const small = await client.engine.allocate(2 * MIB);
       for await (const piece of client.pieces('by-body', small)) pieces.push(Buffer.from(piece));
       expect(same(Buffer.concat(pieces), bytes)).toBe(true);
-      await Promise.all([place.close(), small.close()]);
+      await Promise.all([memory.close(), small.close()]);
     }
     expect(openIn(folder)).toEqual([]);
   });
 });
 
-test('20 clients at once get their own objects through one place of the server', async () => {
+test('20 clients at once get their own objects through one buffer of the server', async () => {
   const { connect } = await serve(TCP, 1);
   const clients = await Promise.all(Array.from({ length: 20 }, connect));
   await Promise.all(
     clients.map(async (client, i) => {
-      const place = await client.engine.register(pattern(2 * MIB + i, i + 1));
-      await client.put(`object-${i}`, place);
+      const memory = await client.engine.register(pattern(2 * MIB + i, i + 1));
+      await client.put(`object-${i}`, memory);
     }),
   );
   await Promise.all(
     clients.map(async (client, i) => {
-      const place = await client.engine.allocate(3 * MIB);
+      const memory = await client.engine.allocate(3 * MIB);
       const wanted = (i + 7) % clients.length;
-      const got = await client.get(`object-${wanted}`, place);
+      const got = await client.get(`object-${wanted}`, memory);
       expect(same(got, pattern(2 * MIB + wanted, wanted + 1)), `client ${i}`).toBe(true);
     }),
   );

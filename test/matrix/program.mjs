@@ -55,22 +55,22 @@ async function ask(peer) {
 
 async function receive() {
   const engine = await TransferEngine.open({ ...options, nics: 1 });
-  const [card] = await tell({ card: engine.card });
-  const to = await engine.peer(card);
-  const place = await engine.allocate(LENGTH);
-  const offer = await place.offer({ access: 'write', to });
+  const [address] = await tell({ address: engine.address });
+  const to = await engine.peer(address);
+  const memory = await engine.allocate(LENGTH);
+  const offer = await memory.offer({ access: 'write', to });
   process.send({ token: offer.token });
   await offer.arrived;
-  process.send({ right: same(place.bytes, 3) });
+  process.send({ right: same(memory.bytes, 3) });
   await once(process, 'message');
   await engine.close();
 }
 
 async function transfer(peer) {
   const engine = await TransferEngine.open({ ...options, nics: 1 });
-  const { card } = await peer.told();
-  peer.send([engine.card]);
-  const to = await engine.peer(card);
+  const { address } = await peer.told();
+  peer.send([engine.address]);
+  const to = await engine.peer(address);
   const from = await engine.allocate(LENGTH);
   from.bytes.set(bytesOf(3));
   const { token } = await peer.told();

@@ -8,8 +8,8 @@ const [how] = process.argv.slice(2);
 const options = { provider: 'tcp', node: '127.0.0.1' };
 const engine = await TransferEngine.open(options);
 const other = await TransferEngine.open(options);
-const remote = await engine.peer(other.card);
-const back = await other.peer(engine.card);
+const remote = await engine.peer(other.address);
+const back = await other.peer(engine.address);
 const later = (act) => after(100, undefined, { ref: false }).then(act);
 
 const left = async (reader) => {
@@ -23,7 +23,7 @@ const WAITS = {
   events: () => {
     engine.events().next();
   },
-  left: () => left(engine.notes()),
+  left: () => left(engine.notifications()),
   'left-events': () => left(engine.events()),
   barrier: () => {
     later(() => other.group([back]).barrier());
@@ -36,11 +36,11 @@ const WAITS = {
   },
   notes: () => {
     later(() => back.notify(Buffer.from('now')));
-    return engine.notes().next();
+    return engine.notifications().next();
   },
   offer: async () => {
-    const place = await engine.allocate(4096);
-    const { token, arrived } = await place.offer({ access: 'write', to: remote });
+    const memory = await engine.allocate(4096);
+    const { token, arrived } = await memory.offer({ access: 'write', to: remote });
     const from = await other.allocate(4096);
     later(() => back.write(from, token));
     return arrived;

@@ -6,15 +6,15 @@ import { TransferEngine } from 'libfabric/transfer';
 const [provider] = process.argv.slice(2);
 const options = { provider, maxTransfers: 2, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
 const [engine, other] = [await TransferEngine.open(options), await TransferEngine.open(options)];
-const remote = await engine.peer(other.card);
+const remote = await engine.peer(other.address);
 const group = engine.group([remote]);
-const to = await other.peer(engine.card);
+const to = await other.peer(engine.address);
 const from = await engine.allocate(1 << 20);
 const into = await other.allocate(1 << 20);
 const { token } = await into.offer({ access: 'write', to, repeat: true });
 const readable = await into.offer({ access: 'read', to, repeat: true });
-const place = await engine.allocate(4096);
-await place.offer({ access: 'write', to: remote });
+const memory = await engine.allocate(4096);
+await memory.offer({ access: 'write', to: remote });
 
 const many = (count, call) => Array.from({ length: count }, call);
 const calls = {
@@ -29,7 +29,7 @@ const calls = {
   register: many(100, () => engine.register(new Uint8Array(1 << 20))),
   allocate: many(100, () => engine.allocate(1 << 20)),
   offer: many(100, () => from.offer({ access: 'read', to: remote })),
-  closePlace: [place.close()],
+  closeMemory: [memory.close()],
 };
 await engine.close();
 // Node reports unhandled rejections before it runs this.

@@ -6,8 +6,8 @@ const [provider, how] = process.argv.slice(2);
 const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
 const [a, b] = [await TransferEngine.open(options), await TransferEngine.open(options)];
 const [from, into] = [await a.allocate(4096), await b.allocate(4096)];
-const offer = await into.offer({ access: 'write', to: await b.peer(a.card) });
-const remote = await a.peer(b.card);
+const offer = await into.offer({ access: 'write', to: await b.peer(a.address) });
+const remote = await a.peer(b.address);
 await b.close();
 
 const handle = () => {};

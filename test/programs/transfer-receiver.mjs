@@ -1,5 +1,5 @@
 // A transfer engine that offers memory (arguments: provider, nics, settings as JSON). Its parent sends messages:
-// { card }: knows the parent's engine, and answers with its own card
+// { address }: knows the parent's engine, and answers with its own address
 // { offer, length }: offers so many bytes, for reads with { access: 'read' }, answers { token }, then { arrived: hash }
 // or { failed: code }, then { released }
 import { createHash } from 'node:crypto';
@@ -11,8 +11,8 @@ const tell = (message) => process.connected && process.send(message);
 let peer;
 
 async function offer({ offer: id, length, access = 'write', expires = 30_000 }) {
-  const place = await engine.allocate(length);
-  const offered = await place.offer({ access, to: peer, expires });
+  const memory = await engine.allocate(length);
+  const offered = await memory.offer({ access, to: peer, expires });
   tell({ id, token: offered.token });
   await offered.arrived.then(
     ({ bytes }) => tell({ id, arrived: createHash('sha1').update(bytes).digest('hex') }),
@@ -20,13 +20,13 @@ async function offer({ offer: id, length, access = 'write', expires = 30_000 }) 
   );
   await offered.released;
   tell({ id, released: true });
-  await place.close();
+  await memory.close();
 }
 
 process.on('message', async (message) => {
-  if (message.card !== undefined) {
-    peer = await engine.peer(message.card);
-    tell({ card: engine.card });
+  if (message.address !== undefined) {
+    peer = await engine.peer(message.address);
+    tell({ address: engine.address });
   } else if (message.offer !== undefined) {
     await offer(message);
   } else {

@@ -1,25 +1,25 @@
-// Prints how many transfers of a chain of again() are still in memory besides the last one (--expose-gc).
+// Prints how many transfers of a chain of repeat() are still in memory besides the last one (--expose-gc).
 import { setImmediate as turn } from 'node:timers/promises';
 import { TransferEngine } from 'libfabric/transfer';
 
 const options = { provider: 'tcp', node: '127.0.0.1' };
 const owner = await TransferEngine.open(options);
 const writer = await TransferEngine.open(options);
-const place = await owner.allocate(4096);
+const memory = await owner.allocate(4096);
 const from = await writer.allocate(4096);
-const to = await owner.peer(writer.card);
-const remote = await writer.peer(owner.card);
+const to = await owner.peer(writer.address);
+const remote = await writer.peer(owner.address);
 
 const made = [];
 async function repeat() {
-  const offer = await place.offer({ access: 'write', to, repeat: true });
+  const offer = await memory.offer({ access: 'write', to, repeat: true });
   const arrivals = offer[Symbol.asyncIterator]();
   let transfer = remote.write(from, offer.token);
   for (let round = 0; round < 20; round++) {
     await arrivals.next();
     await transfer;
     made.push(new WeakRef(transfer));
-    transfer = transfer.again();
+    transfer = transfer.repeat();
   }
   await transfer;
   return { transfer };

@@ -18,12 +18,12 @@ const engine = await TransferEngine.open({
 });
 
 async function copy(access) {
-  const place = await engine.allocate(SIZE, { shared: true });
-  if (access === 'write') place.bytes.fill(1);
-  parentPort.postMessage({ card: engine.card, bytes: place.bytes });
-  parentPort.once('message', async ({ card, token }) => {
-    const peer = await engine.peer(card);
-    await (access === 'write' ? peer.write(place, token) : peer.read(token, place));
+  const memory = await engine.allocate(SIZE, { shared: true });
+  if (access === 'write') memory.bytes.fill(1);
+  parentPort.postMessage({ address: engine.address, bytes: memory.bytes });
+  parentPort.once('message', async ({ address, token }) => {
+    const peer = await engine.peer(address);
+    await (access === 'write' ? peer.write(memory, token) : peer.read(token, memory));
   });
 }
 
@@ -42,19 +42,19 @@ const mappings = () => readFileSync('/proc/self/maps', 'utf8').split(NAME).lengt
 // Returns whether the worker was terminated in the middle of its copy.
 async function terminateDuring(access) {
   const worker = new Worker(new URL(import.meta.url), { workerData: { provider, access } });
-  const { card, bytes } = await new Promise((resolve) => worker.once('message', resolve));
-  const place = await engine.allocate(SIZE);
-  if (access === 'read') place.bytes.fill(1);
-  const target = access === 'write' ? place.bytes : bytes;
-  const peer = await engine.peer(card);
-  const offer = await place.offer({ access, to: peer });
-  worker.postMessage({ card: engine.card, token: offer.token });
+  const { address, bytes } = await new Promise((resolve) => worker.once('message', resolve));
+  const memory = await engine.allocate(SIZE);
+  if (access === 'read') memory.bytes.fill(1);
+  const target = access === 'write' ? memory.bytes : bytes;
+  const peer = await engine.peer(address);
+  const offer = await memory.offer({ access, to: peer });
+  worker.postMessage({ address: engine.address, token: offer.token });
   while (target[0] === 0) await turn();
   await worker.terminate();
   const inCopy = target.at(-1) === 0;
   await offer.close();
-  if (access === 'write') place.bytes.fill(7);
-  await place.close();
+  if (access === 'write') memory.bytes.fill(7);
+  await memory.close();
   await peer.close();
   return inCopy;
 }

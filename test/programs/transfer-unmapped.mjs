@@ -17,14 +17,14 @@ const options = {
   ...(provider === 'tcp' && { node: '127.0.0.1' }),
 };
 const owner = await TransferEngine.open(options);
-const place = await owner.allocate(4096);
+const memory = await owner.allocate(4096);
 const before = mapped();
 
 async function writeAndClose() {
   const writer = await TransferEngine.open(options);
-  const offer = await place.offer({ access: 'write', to: await owner.peer(writer.card) });
+  const offer = await memory.offer({ access: 'write', to: await owner.peer(writer.address) });
   const from = await writer.register(new Uint8Array(4096));
-  await (await writer.peer(owner.card)).write(from, offer.token);
+  await (await writer.peer(owner.address)).write(from, offer.token);
   const during = mapped();
   await writer.close();
   return during;

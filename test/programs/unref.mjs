@@ -94,8 +94,8 @@ async function waitWithEngine() {
   const options = { ...place, ...(provider === 'efa' && { nics: 1 }) };
   const engine = await TransferEngine.open(options);
   const other = await TransferEngine.open(options);
-  const remote = await engine.peer(other.card);
-  const back = await other.peer(engine.card);
+  const remote = await engine.peer(other.address);
+  const back = await other.peer(engine.address);
   const memory = await engine.allocate(4096);
   const theirs = await other.allocate(4096);
   const WAITS = {
@@ -110,7 +110,7 @@ async function waitWithEngine() {
     },
     notes: async () => {
       later(() => back.notify(Buffer.from('now')));
-      return engine.notes().next();
+      return engine.notifications().next();
     },
     barrier: async () => {
       later(() => other.group([back]).barrier());

@@ -31,7 +31,7 @@ describe.each([
       await engines.a.allocate(SIZE * count),
       await engines.b.allocate(SIZE * count),
     ];
-    const partOf = (place: typeof ours, i: number) => place.slice(i * SIZE, (i + 1) * SIZE);
+    const partOf = (memory: typeof ours, i: number) => memory.slice(i * SIZE, (i + 1) * SIZE);
     return { ...engines, ours, theirs, partOf };
   };
 
@@ -79,12 +79,12 @@ describe.each([
     const ours = await a.register(new Uint8Array(SIZE).fill(7));
     for (let round = 0; round < ROUNDS; round++) {
       const b = await TransferEngine.open({ provider, nics });
-      const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+      const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
       const theirs = await b.allocate(SIZE);
       const { token, arrived } = await theirs.offer({ access: 'write', to: toA });
       await Promise.all([toB.write(ours, token), arrived, toB.notify(Buffer.from('again'))]);
       expect(theirs.bytes.every((byte) => byte === 7)).toBe(true);
-      for await (const { from } of b.notes()) {
+      for await (const { from } of b.notifications()) {
         expect(from).toBe(toA);
         break;
       }

@@ -40,15 +40,15 @@ async function answer(endpoint, address) {
 }
 
 /** Offers memory to the engine of a peer, and checks what arrives. */
-async function offer(engine, card, child) {
-  const peer = await engine.peer(card);
-  const place = await engine.allocate(TRANSFER.bytes);
-  const made = await place.offer({ access: 'write', to: peer });
-  child.send({ token: made.token, card: engine.card, ...TRANSFER });
+async function offer(engine, engineAddress, child) {
+  const peer = await engine.peer(engineAddress);
+  const memory = await engine.allocate(TRANSFER.bytes);
+  const made = await memory.offer({ access: 'write', to: peer });
+  child.send({ token: made.token, engineAddress: engine.address, ...TRANSFER });
   const { bytes } = await made.arrived;
   if (!isOf(TRANSFER.id, bytes)) throw new Error('other bytes of a transfer');
   await made.released;
-  await place.close();
+  await memory.close();
   await peer.close();
 }
 
@@ -69,9 +69,9 @@ export async function load(provider, env, goesOn, sum) {
       }
       const hear = () => once(child, 'message').then(([value]) => value);
       child.send({ address: endpoint.address, descriptor: region.descriptor() });
-      const { address, card } = await hear();
+      const { address, engineAddress } = await hear();
       const peer = await answer(endpoint, address);
-      await offer(engine, card, child);
+      await offer(engine, engineAddress, child);
       sum.bytes += (await hear()).bytes;
       sum.peers++;
       await endpoint.av.remove(peer);

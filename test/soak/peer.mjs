@@ -15,11 +15,11 @@ const delivered = { ...wait, flags: ['FI_DELIVERY_COMPLETE'] };
 const options = optionsOf(process.argv[2]);
 
 /** Writes what the parent has offered. */
-async function transfer(engine, { token, card, id, bytes }) {
-  const peer = await engine.peer(card);
-  const place = await engine.register(bytesOf(id, bytes));
-  await peer.write(place, token);
-  await place.close();
+async function transfer(engine, { token, engineAddress, id, bytes }) {
+  const peer = await engine.peer(engineAddress);
+  const memory = await engine.register(bytesOf(id, bytes));
+  await peer.write(memory, token);
+  await memory.close();
   await engine.close();
   return bytes;
 }
@@ -27,7 +27,7 @@ async function transfer(engine, { token, card, id, bytes }) {
 async function visit({ address, descriptor }) {
   const endpoint = await open(options);
   const engine = await TransferEngine.open(transferOptionsOf(options));
-  process.send({ address: endpoint.address, card: engine.card });
+  process.send({ address: endpoint.address, engineAddress: engine.address });
   const offered = once(process, 'message');
   const [peer, remote] = [endpoint.av.insert(address), endpoint.domain.remote(descriptor)];
   let bytes = 0;

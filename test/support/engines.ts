@@ -17,5 +17,5 @@ export async function enginePair(options: TransferEngineOptions) {
   onTestFinished(() => a.close());
   const b = await TransferEngine.open(options);
   onTestFinished(() => b.close());
-  return { a, b, toB: await a.peer(b.card), toA: await b.peer(a.card) };
+  return { a, b, toB: await a.peer(b.address), toA: await b.peer(a.address) };
 }

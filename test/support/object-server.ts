@@ -21,9 +21,9 @@ export async function openEngine(options: { provider: string; node?: string }) {
 }
 
 /** A server of an empty folder, and a way to open clients. */
-export async function serve(options: { provider: string; node?: string } = TCP, places = 2) {
+export async function serve(options: { provider: string; node?: string } = TCP, buffers = 2) {
   const folder = mkdtempSync(join(tmpdir(), 'objects-'));
-  const server = await objectServer(folder, await openEngine(options), { places });
+  const server = await objectServer(folder, await openEngine(options), { buffers });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     server.closeAllConnections();

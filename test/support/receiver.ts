@@ -17,7 +17,7 @@ export function removeLeftovers({ pid }: ChildProcess): void {
 interface Message {
   readonly id?: number;
   readonly ready?: boolean;
-  readonly card?: string;
+  readonly address?: string;
   readonly token?: string;
   readonly arrived?: string;
   readonly failed?: string;
@@ -67,9 +67,9 @@ export class Receiver {
   /** Introduces the engines to each other. */
   async meet(engine: TransferEngine): Promise<RemoteEngine> {
     await this.#hears('ready');
-    const answer = this.#hears('card');
-    this.child.send({ card: engine.card });
-    return engine.peer((await answer).card as string);
+    const answer = this.#hears('address');
+    this.child.send({ address: engine.address });
+    return engine.peer((await answer).address as string);
   }
 
   async offer(

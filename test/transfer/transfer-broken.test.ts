@@ -22,16 +22,16 @@ async function met(ofA: number[], ofB: number[]) {
   await all.close();
   const a = await opened(ofA.map((i) => names[i] as string));
   const b = await opened(ofB.map((i) => names[i] as string));
-  return { a, b, toA: await b.peer(a.card), toB: await a.peer(b.card) };
+  return { a, b, toA: await b.peer(a.address), toB: await a.peer(b.address) };
 }
 
 /** Two engines that have done one transfer. */
 async function engines(ofA: number[], ofB: number[]) {
   const { a, b, toA, toB } = await met(ofA, ofB);
   const into = new Uint8Array(SIZE);
-  const place = await b.register(into);
+  const memory = await b.register(into);
   const from = await a.register(pattern(SIZE));
-  const offer = () => place.offer({ access: 'write', to: toA, expires: LONG });
+  const offer = () => memory.offer({ access: 'write', to: toA, expires: LONG });
   const first = await offer();
   await toB.write(from, first.token);
   await first.released;
@@ -122,9 +122,9 @@ test.each([
   }
   // A message to a NIC that breaks meanwhile may be given up.
   if (engine === a) {
-    const notes = b.notes();
+    const notifications = b.notifications();
     await Promise.all(Array.from({ length: 8 }, (_, i) => toB.notify(Uint8Array.of(i))));
-    for (let i = 0; i < 8; i++) await notes.next();
+    for (let i = 0; i < 8; i++) await notifications.next();
   }
   expect(engine.rails[1]?.state).toBe('broken');
 });
@@ -135,9 +135,9 @@ test.each([2, 3])(
   async (silent) => {
     const { b, toB } = await met([0], [2, 3]);
     faults.add('freeze', { nic: silent });
-    const notes = b.notes();
+    const notifications = b.notifications();
     await toB.notify(Buffer.from('hello'));
-    expect(Buffer.from((await notes.next()).value?.bytes ?? []).toString()).toBe('hello');
+    expect(Buffer.from((await notifications.next()).value?.bytes ?? []).toString()).toBe('hello');
   },
 );
 

@@ -14,7 +14,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     const { a, b, toA, toB } = await enginePair(options);
     const other = await TransferEngine.open(options);
     onTestFinished(() => other.close());
-    const [toOther, back] = [await a.peer(other.card), await other.peer(a.card)];
+    const [toOther, back] = [await a.peer(other.address), await other.peer(a.address)];
     const from = await a.register(pattern(SIZE));
     const into = await other.register(new Uint8Array(SIZE));
     const theirs = await b.register(new Uint8Array(SIZE));
@@ -42,8 +42,8 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     for (let round = 0; round < 5; round++) {
       into.bytes.fill(0);
       const offer = await into.offer({ access: 'write', to: back });
-      const note = toOther.notify(pattern(8));
-      await Promise.all([toOther.write(from, offer.token), note, offer.released]);
+      const notification = toOther.notify(pattern(8));
+      await Promise.all([toOther.write(from, offer.token), notification, offer.released]);
       expect(same(into.bytes, pattern(SIZE))).toBe(true);
     }
   });

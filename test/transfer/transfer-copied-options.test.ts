@@ -21,10 +21,10 @@ describe('the secret of an engine', () => {
     const engine = await opening;
     const sharing = await open({ ...TCP, secret: WORDS });
     const guessing = await open({ ...TCP, secret: Buffer.alloc(WORDS.length) });
-    expect((await engine.peer(sharing.card)).id).toBe(sharing.id);
-    expect((await sharing.peer(engine.card)).id).toBe(engine.id);
-    await expect(engine.peer(guessing.card)).rejects.toThrow('sealed with another `secret`');
-    await expect(guessing.peer(engine.card)).rejects.toThrow('sealed with another `secret`');
+    expect((await engine.peer(sharing.address)).id).toBe(sharing.id);
+    expect((await sharing.peer(engine.address)).id).toBe(engine.id);
+    await expect(engine.peer(guessing.address)).rejects.toThrow('sealed with another `secret`');
+    await expect(guessing.peer(engine.address)).rejects.toThrow('sealed with another `secret`');
   });
 
   test('survives that its ArrayBuffer is transferred to somebody else', async () => {
@@ -32,7 +32,7 @@ describe('the secret of an engine', () => {
     const engine = await open({ ...TCP, secret });
     structuredClone(secret, { transfer: [secret.buffer] });
     const sharing = await open({ ...TCP, secret: WORDS });
-    expect((await engine.peer(sharing.card)).id).toBe(sharing.id);
+    expect((await engine.peer(sharing.address)).id).toBe(sharing.id);
   });
 
   const detached = new Uint8Array(8);
@@ -51,7 +51,7 @@ describe('the secret of an engine', () => {
   });
 });
 
-test('a transfer that waits for its turn has the note of the call', async () => {
+test('a transfer that waits for its turn has the notification of the call', async () => {
   const { a, b, toA, toB } = await enginePair({ ...TCP, maxTransfers: 1 });
   const size = 1 << 20;
   const from = await a.register(pattern(size));
@@ -61,11 +61,11 @@ test('a transfer that waits for its turn has the note of the call', async () => 
     await into.slice(size).offer({ access: 'write', to: toA }),
   ] as const;
   const first = toB.write(from, offers[0].token);
-  const note = Buffer.from('written at the call');
-  const waiting = toB.write(from, offers[1].token, { note });
+  const notification = Buffer.from('written at the call');
+  const waiting = toB.write(from, offers[1].token, { notification });
   expect(a.stats().transfers).toMatchObject({ running: 1, waiting: 1 });
-  note.fill('x');
+  notification.fill('x');
   await Promise.all([first, waiting]);
   const arrived = await offers[1].arrived;
-  expect(Buffer.from(arrived.note!).toString()).toBe('written at the call');
+  expect(Buffer.from(arrived.notification!).toString()).toBe('written at the call');
 });

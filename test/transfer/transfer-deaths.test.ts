@@ -58,11 +58,11 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
       const bytes = pattern(SIZE);
       await atEachMoment(open, async (moment) => {
         const engine = await open();
-        const place = await engine.register(bytes);
+        const memory = await engine.register(bytes);
         const receiver = new Receiver(provider, 2, 1, { mapMemory });
         const remote = await receiver.meet(engine);
         const { token } = await receiver.offer(SIZE);
-        const transfer = remote.write(place, token, { timeout: TIMEOUT });
+        const transfer = remote.write(memory, token, { timeout: TIMEOUT });
         const began = performance.now();
         const settled = Promise.allSettled([transfer]);
         if (moment > 0) await sleep(moment);
@@ -80,16 +80,16 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
     }, async () => {
       await atEachMoment(open, async (moment) => {
         const engine = await open();
-        const place = await engine.allocate(SIZE);
+        const memory = await engine.allocate(SIZE);
         const program = fileURLToPath(new URL('../programs/transfer-sender.mjs', import.meta.url));
         const env = provider === 'efa' ? withSoftefa({ nics: 2, node: 1 }) : process.env;
         const settings = JSON.stringify({ mapMemory });
         const sender = fork(program, [provider, '2', settings], { env });
         await once(sender, 'message');
-        sender.send({ card: engine.card });
-        const [{ card }] = await once(sender, 'message');
-        const to = await engine.peer(card);
-        const offer = await place.offer({ access: 'write', to, expires: TIMEOUT });
+        sender.send({ address: engine.address });
+        const [{ address }] = await once(sender, 'message');
+        const to = await engine.peer(address);
+        const offer = await memory.offer({ access: 'write', to, expires: TIMEOUT });
         sender.send({ token: offer.token, length: SIZE });
         await once(sender, 'message');
         if (moment > 0) await sleep(moment);
@@ -98,7 +98,7 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
         if (result.status === 'rejected')
           expect(result.reason.code).toMatch(/FI_E(TIMEDOUT|CANCELED)/);
         await offer.close();
-        await place.close();
+        await memory.close();
         await engine.close();
         removeLeftovers(sender);
       });

@@ -1,7 +1,7 @@
 // Cards and tokens of hostile senders, who may know the secret.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Card, decodeCard, encodeCard } from '../../dist/transfer/card.js';
+import { decodeAddress, type EngineAddress, encodeAddress } from '../../dist/transfer/address.js';
 import { type Kind, seal } from '../../dist/transfer/sealed.js';
 import { decodeToken, encodeToken, grantOf, type TokenContent } from '../../dist/transfer/token.js';
 import { holds, resultOrRefusal } from '../support/properties.js';
@@ -12,11 +12,11 @@ const identity = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const count = fc.maxSafeNat();
 const small = fc.integer({ min: 0, max: 2 ** 30 });
 
-const cards: fc.Arbitrary<Card> = fc.record({
+const addresses: fc.Arbitrary<EngineAddress> = fc.record({
   id: identity,
   provider: fc.string(),
   rdma: fc.boolean(),
-  addresses: fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), {
+  rails: fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), {
     minLength: 1,
     maxLength: 64,
   }),
@@ -50,12 +50,12 @@ const tokenRecords: fc.Arbitrary<TokenContent> = fc.record({
 
 const tokens = tokenRecords.filter(({ serial, before }) => before < serial);
 
-test('a card says what was sealed', () => {
+test('an address says what was sealed', () => {
   holds(
-    fc.property(cards, fc.string(), (card, secret) => {
-      const decoded = decodeCard(encodeCard(card, secret), secret);
-      const addresses = decoded.addresses.map((each) => new Uint8Array(each));
-      expect({ ...decoded, addresses }).toEqual(card);
+    fc.property(addresses, fc.string(), (address, secret) => {
+      const decoded = decodeAddress(encodeAddress(address, secret), secret);
+      const rails = decoded.rails.map((each) => new Uint8Array(each));
+      expect({ ...decoded, rails }).toEqual(address);
     }),
   );
 });
@@ -68,10 +68,10 @@ test('a token says what was sealed', () => {
   );
 });
 
-test('arbitrary text is no card and no token', () => {
+test('arbitrary text is no address and no token', () => {
   holds(
     fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => {
-      expect(resultOrRefusal(() => decodeCard(text, ''))).toBeUndefined();
+      expect(resultOrRefusal(() => decodeAddress(text, ''))).toBeUndefined();
       expect(resultOrRefusal(() => decodeToken(text, ''))).toBeUndefined();
     }),
   );
@@ -100,15 +100,15 @@ const damaged = (kind: Kind, sealed: string, changes: readonly [number, number][
 };
 const changes = fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 4 });
 
-test('a card with any content is refused, or has rails with addresses', () => {
+test('an address with any content is refused, or has rails with addresses', () => {
   holds(
-    fc.property(cards, changes, (card, edits) => {
-      const text = damaged('card', encodeCard(card, 'secret'), edits);
-      const decoded = resultOrRefusal(() => decodeCard(text, 'secret'));
+    fc.property(addresses, changes, (address, edits) => {
+      const text = damaged('address', encodeAddress(address, 'secret'), edits);
+      const decoded = resultOrRefusal(() => decodeAddress(text, 'secret'));
       if (decoded === undefined) return;
-      expect(decoded.addresses.length).toBeGreaterThan(0);
-      expect(decoded.addresses.length).toBeLessThanOrEqual(64);
-      for (const address of decoded.addresses) expect(address.length).toBeGreaterThan(0);
+      expect(decoded.rails.length).toBeGreaterThan(0);
+      expect(decoded.rails.length).toBeLessThanOrEqual(64);
+      for (const address of decoded.rails) expect(address.length).toBeGreaterThan(0);
     }),
   );
 });

@@ -66,7 +66,7 @@ describe('efa-direct', () => {
     expect(same(bytes, Buffer.concat([page(40), page(3), page(17)]))).toBe(true);
   });
 
-  test('a place keeps its dmabuf when the descriptor is closed and reused', async () => {
+  test('memory keeps its dmabuf when the descriptor is closed and reused', async () => {
     const { a, b, toA, toB } = await enginePair(OPTIONS);
     const [gpu, other] = [new FakeGpu(MIB), new FakeGpu(MIB)];
     gpu.fill(pattern(MIB, 4));

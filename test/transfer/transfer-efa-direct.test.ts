@@ -38,11 +38,13 @@ test('over efa-direct, far more writes than receives arrive, in both directions'
     const from = await a.register(pattern(size, round));
     const into = await b.register(new Uint8Array(size));
     const offer = await into.offer({ access: 'write', to: toA });
-    const note = Buffer.from(`${round}`);
-    await toB.write(from, offer.token, round % 2 ? { note } : {});
+    const notification = Buffer.from(`${round}`);
+    await toB.write(from, offer.token, round % 2 ? { notification } : {});
     const arrival = await offer.arrived;
     expect(same(arrival.bytes, from.bytes)).toBe(true);
-    expect(arrival.note && String(arrival.note)).toBe(round % 2 ? `${round}` : undefined);
+    expect(arrival.notification && String(arrival.notification)).toBe(
+      round % 2 ? `${round}` : undefined,
+    );
     const back = await into.offer({ access: 'read', to: toA });
     from.bytes.fill(0);
     await toB.read(back.token, from);
@@ -50,7 +52,7 @@ test('over efa-direct, far more writes than receives arrive, in both directions'
     await Promise.all([from.close(), into.close()]);
   }
   await Promise.all(Array.from({ length: 300 }, (_, i) => toA.notify(Buffer.from(`${i}`))));
-  const notes = a.notes();
+  const notifications = a.notifications();
   const seen = new Set<string>();
-  while (seen.size < 300) seen.add(String((await notes.next()).value.bytes));
+  while (seen.size < 300) seen.add(String((await notifications.next()).value.bytes));
 });

@@ -20,7 +20,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await offer.close();
     await expect(offer.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: true });
     await toB.close(); // forgets that the offer has ended: its keys alone refuse the token
-    const late = (await a.peer(b.card)).write(from, offer.token, { timeout: 500 });
+    const late = (await a.peer(b.address)).write(from, offer.token, { timeout: 500 });
     await expect(late).rejects.toBeInstanceOf(TransferError);
     // shm and efa (1.17) never complete a write with data to a key that is void.
     if (provider === 'tcp') await late.released;
@@ -58,7 +58,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     },
   );
 
-  test('a place that closes ends its offers and their registrations', async () => {
+  test('memory that closes ends its offers and their registrations', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const from = await a.register(pattern(SIZE));
     const regions = () => dumpState().domains.map(({ engine }) => engine?.memory.regions);
@@ -69,7 +69,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await into.close();
     await expect(offer.arrived).rejects.toMatchObject({
       code: 'FI_ECANCELED',
-      message: expect.stringContaining('its place was closed'),
+      message: expect.stringContaining('its memory was closed'),
     });
     await expect((await opening).arrived).rejects.toMatchObject({ code: 'FI_ECANCELED' });
     await Promise.all([offer.released, (await opening).released]);
@@ -134,7 +134,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
   });
 
   test.each(
-    casesOf(['engine', 'offer', 'place'] as const, (which) => {
+    casesOf(['engine', 'offer', 'memory'] as const, (which) => {
       return provider === 'tcp' || which === 'engine';
     }),
   )('all of 5000 transfers that wait end when their %s closes', async (which) => {
@@ -144,9 +144,9 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const offer = await into.offer({ access: 'write', to: toA, repeat: true });
     const grant = toB.grant(offer.token);
     const ends = tally(Array.from({ length: 5000 }, () => toB.write(from, grant).finally()));
-    await { engine: a, offer, place: from }[which].close();
+    await { engine: a, offer, memory: from }[which].close();
     const { ok = 0, FI_ECANCELED = 0, ...others } = await ends;
-    const codes = { engine: [], offer: ['FI_EKEYREJECTED'], place: ['ERR_CLOSED'] }[which];
+    const codes = { engine: [], offer: ['FI_EKEYREJECTED'], memory: ['ERR_CLOSED'] }[which];
     expect(Object.keys(others)).toEqual(codes);
     const refused = Object.values(others).reduce((sum, count) => sum + count, 0);
     expect(ok + FI_ECANCELED + refused).toBe(5000);
@@ -202,7 +202,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       await transfer;
       if (++rounds === 20) break;
       from.bytes.fill(rounds);
-      transfer = transfer.again();
+      transfer = transfer.repeat();
     }
     await transfer.released;
     await offer.close();
@@ -219,7 +219,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(toB.closed).toBe(true);
     const second = await into.offer({ access: 'write', to: toA });
     expect(() => toB.write(from, second.token)).toThrow(/peer is closed/);
-    const again = await a.peer(b.card);
+    const again = await a.peer(b.address);
     expect(again).not.toBe(toB);
     await again.write(from, second.token);
     expect(same((await second.arrived).bytes, from.bytes)).toBe(true);
@@ -232,7 +232,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const offer = await into.offer({ access: 'write', to: toA });
     const transfer = toB.write(from, offer.token);
     await transfer;
-    await expect(transfer.again()).rejects.toMatchObject({ code: 'FI_EALREADY' });
+    await expect(transfer.repeat()).rejects.toMatchObject({ code: 'FI_EALREADY' });
   });
 
   test('progress() rises to the total, and throws what the transfer rejects with', async () => {
@@ -256,7 +256,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
   });
 });
 
-test('tokens and cards that are wrong, stale, foreign or forged are refused', async () => {
+test('tokens and addresses that are wrong, stale, foreign or forged are refused', async () => {
   const options = { provider: 'shm', secret: 'one' };
   const { a, b, toA, toB } = await enginePair(options);
   const { b: other, toA: otherToA } = await enginePair(options);
@@ -271,7 +271,7 @@ test('tokens and cards that are wrong, stale, foreign or forged are refused', as
     refuse(undefined, /token.*string/);
     refuse('', /is not the token/);
     refuse('hello!', /is not the token/);
-    refuse(b.card, /is not the token/);
+    refuse(b.address, /is not the token/);
     refuse(token.slice(0, -4), /was damaged/);
     refuse(`A${token.slice(1)}`, /is not the token|was damaged/);
     for (let at = 8; at < token.length; at += 7) {
@@ -286,10 +286,10 @@ test('tokens and cards that are wrong, stale, foreign or forged are refused', as
     const reading = await into.offer({ access: 'read', to: toA });
     refuse(reading.token, /is for a read, not a write/);
     expect(() => toB.read(token, from)).toThrow(/is for a write, not a read/);
-    await expect(a.peer(stranger.card)).rejects.toThrow(/sealed with another/);
-    await expect(a.peer(over.card)).rejects.toThrow(/over tcp/);
-    await expect(a.peer(`${b.card}AAAA`)).rejects.toThrow(/damaged/);
-    expect(() => toB.write({} as never, token)).toThrow(/Place/);
+    await expect(a.peer(stranger.address)).rejects.toThrow(/sealed with another/);
+    await expect(a.peer(over.address)).rejects.toThrow(/over tcp/);
+    await expect(a.peer(`${b.address}AAAA`)).rejects.toThrow(/damaged/);
+    expect(() => toB.write({} as never, token)).toThrow(/TransferMemory/);
     const big = await a.register(new Uint8Array(101));
     expect(() => toB.write(big, token)).toThrow(/at most 100 bytes/);
   } finally {

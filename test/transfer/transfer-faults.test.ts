@@ -25,11 +25,11 @@ async function sides() {
   expect(engine.rails.length).toBe(4);
   const receiver = new Receiver('efa', 4, 1);
   const remote = await receiver.meet(engine);
-  const place = await engine.register(bytes);
+  const memory = await engine.register(bytes);
   const first = await receiver.offer(16 << 20);
-  await remote.write(place.slice(0, 16 << 20), first.token);
+  await remote.write(memory.slice(0, 16 << 20), first.token);
   await first.released;
-  return { engine, receiver, remote, place };
+  return { engine, receiver, remote, memory };
 }
 
 const FAULTS = [
@@ -49,9 +49,9 @@ describe.each([
   test.for(casesOf(FAULTS, isQuick))(
     '%s: the other NICs carry the rest, once',
     async ([kind, options]) => {
-      const { engine, remote, receiver, place } = await sides();
+      const { engine, remote, receiver, memory } = await sides();
       const offer = await receiver.offer(SIZE);
-      const transfer = remote.write(place, offer.token);
+      const transfer = remote.write(memory, offer.token);
       for await (const { done } of transfer.progress()) if (done > SIZE / 8) break;
       const fault = faults.add(kind, { node, nic: 1, ...options });
       await transfer.arrived;
@@ -68,7 +68,7 @@ describe.each([
         transfer.catch(() => {});
       }
       const another = await receiver.offer(16 << 20);
-      await remote.write(place.slice(0, 16 << 20), another.token);
+      await remote.write(memory.slice(0, 16 << 20), another.token);
       await another.released;
     },
   );
@@ -82,7 +82,7 @@ test('efa: a rail goes back to its own rail of the peer when that works again', 
   };
   const a = await open('softefa_0-rdm', 'softefa_1-rdm');
   const b = await open('softefa_2-rdm', 'softefa_3-rdm');
-  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
   const from = await a.register(bytes.subarray(0, 8 << 20));
   const into = await b.register(new Uint8Array(8 << 20));
   const arrivals = () => b.rails[0]?.arrivals ?? 0;

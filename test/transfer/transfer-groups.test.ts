@@ -14,7 +14,7 @@ async function members(provider: string) {
   return Promise.all(
     engines.map(async (engine) => {
       const others = engines.filter((other) => other !== engine);
-      const peers = await Promise.all(others.map(({ card }) => engine.peer(card)));
+      const peers = await Promise.all(others.map(({ address }) => engine.peer(address)));
       return { engine, others, group: engine.group(peers) };
     }),
   );
@@ -41,11 +41,11 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     if (root === undefined) throw new Error('no engines');
     const size = 300_000;
     const from = await root.engine.register(pattern(size * rest.length));
-    const places = await Promise.all(rest.map(({ engine }) => engine.allocate(size)));
+    const memories = await Promise.all(rest.map(({ engine }) => engine.allocate(size)));
     const offers = await Promise.all(
       rest.map(async ({ engine }, i) => {
-        const to = await engine.peer(root.engine.card);
-        return places[i]?.offer({ access: 'write', to });
+        const to = await engine.peer(root.engine.address);
+        return memories[i]?.offer({ access: 'write', to });
       }),
     );
     const parts = offers.map((offer, i) => ({
@@ -68,8 +68,8 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     const from = await engine.register(pattern(1000));
     const offers = await Promise.all(
       rest.map(async (each) => {
-        const place = await each.engine.allocate(1000);
-        return place.offer({ access: 'write', to: await each.engine.peer(engine.card) });
+        const memory = await each.engine.allocate(1000);
+        return memory.offer({ access: 'write', to: await each.engine.peer(engine.address) });
       }),
     );
     const parts = offers.map(({ token }) => ({ from, token }));
@@ -77,7 +77,7 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     const refused = [
       [changed({ token: 'not a token' }), /token/],
       [changed({ from: await engine.register(new Uint8Array(1001)) }), /at most 1000 bytes/],
-      [changed({ from: undefined }), /from must be a Place/],
+      [changed({ from: undefined }), /from must be TransferMemory/],
       [parts.slice(1), /3 elements/],
       [[...parts.slice(1), undefined], /parts\[2\]|token/],
     ] as const;
@@ -89,9 +89,9 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     for (const call of [group.scatter(parts), group.notify(new Uint8Array(1)), group.barrier()]) {
       await expect(call).rejects.toThrow(/the peer is closed/);
     }
-    const { transfers, notes } = engine.stats();
+    const { transfers, notifications } = engine.stats();
     expect(transfers).toMatchObject({ running: 0, waiting: 0, done: 0, failed: 0 });
-    expect(notes.sent).toBe(0);
+    expect(notifications.sent).toBe(0);
   });
 
   test('a barrier that is refused does not count as a call of it', async () => {
@@ -100,7 +100,9 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     const { engine, group, others } = first;
     await group.peers[0]?.close();
     await expect(group.barrier()).rejects.toThrow(/the peer is closed/);
-    const again = engine.group(await Promise.all(others.map(({ card }) => engine.peer(card))));
+    const again = engine.group(
+      await Promise.all(others.map(({ address }) => engine.peer(address))),
+    );
     await Promise.all([again.barrier(), ...rest.map((each) => each.group.barrier())]);
   });
 

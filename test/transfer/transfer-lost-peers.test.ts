@@ -32,7 +32,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
       const stall = 500;
       const engine = await TransferEngine.open({ provider, nics, mapMemory: false, stall });
       onTestFinished(() => engine.close());
-      const place = await engine.register(pattern(SIZE));
+      const memory = await engine.register(pattern(SIZE));
       const [victim, other] = [
         new Receiver(provider, nics, 1, { mapMemory: false }),
         new Receiver(provider, nics, 2, { mapMemory: false }),
@@ -42,7 +42,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
       await Promise.all([dying.notify(pattern(8)), living.notify(pattern(8))]);
       const { token: stale } = await victim.offer(SIZE);
       victim.child.kill('SIGSTOP'); // so that the transfer is under way when the process ends
-      const transfer = dying.write(place, stale, { timeout: TIMEOUT });
+      const transfer = dying.write(memory, stale, { timeout: TIMEOUT });
       await until(() => dying.state === 'lost');
       victim.child.kill('SIGKILL');
       await once(victim.child, 'exit');
@@ -77,7 +77,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
 
       // The other peer is reached as before.
       const { token, outcome } = await other.offer(SIZE);
-      expect((await living.write(place, token)).bytes).toBe(SIZE);
+      expect((await living.write(memory, token)).bytes).toBe(SIZE);
       expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
       expect(living.state).toBe('up');
     });

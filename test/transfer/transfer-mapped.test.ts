@@ -24,17 +24,17 @@ describe.each([
 ] as const)('%s, %i rails', (provider, nics) => {
   const pair = () => enginePair({ provider, nics, mapMemory: true });
 
-  test('a write into allocated memory is a copy, which arrives whole, with its note', async () => {
+  test('a write into allocated memory is a copy, which arrives whole, with its notification', async () => {
     const { a, b, toA, toB } = await pair();
     expect([toA.maps, toB.maps]).toEqual([true, true]);
     for (const size of [1, 4096, 300_000, 8 * MIB + 5]) {
       const from = await a.register(pattern(size));
       const into = await b.allocate(size + 200);
       const offer = await into.slice(100, 100 + size).offer({ access: 'write', to: toA });
-      const report = await toB.write(from, offer.token, { note: Buffer.from(`${size}`) });
-      const { bytes, length, note } = await offer.arrived;
+      const report = await toB.write(from, offer.token, { notification: Buffer.from(`${size}`) });
+      const { bytes, length, notification } = await offer.arrived;
       expect(same(bytes, from.bytes)).toBe(true);
-      expect([length, String(note)]).toEqual([size, String(size)]);
+      expect([length, String(notification)]).toEqual([size, String(size)]);
       expect(report.bytes).toBe(size);
       expect(into.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
       expect(into.bytes.subarray(100 + size).every((byte) => byte === 0)).toBe(true);
@@ -93,7 +93,7 @@ describe.each([
     const seen = offer[Symbol.asyncIterator]();
     let transfer = toB.write(from, offer.token);
     for (let round = 0; round < 20; round++) {
-      if (round > 0) transfer = transfer.again();
+      if (round > 0) transfer = transfer.repeat();
       await transfer;
       expect((await seen.next()).value?.length).toBe(MIB);
       from.bytes.fill(round);
@@ -156,7 +156,7 @@ test('without mapMemory on either side, NICs move the bytes', async () => {
   onTestFinished(async () => {
     await Promise.all([a.close(), b.close()]);
   });
-  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
   expect([toA.maps, toB.maps]).toEqual([false, false]);
   const into = await b.allocate(5000);
   const offer = await into.offer({ access: 'write', to: toA });
@@ -171,10 +171,10 @@ test('another process maps the memory, and the bytes are there when it says so',
   const receiver = new Receiver('tcp', 1);
   const remote = await receiver.meet(engine);
   expect(remote.maps).toBe(true);
-  const place = await engine.register(pattern(10 * MIB));
+  const memory = await engine.register(pattern(10 * MIB));
   for (let round = 0; round < 5; round++) {
     const { token, outcome, released } = await receiver.offer(10 * MIB);
-    const { rails } = await remote.write(place, token);
+    const { rails } = await remote.write(memory, token);
     expect(rails[0]?.bytes).toBe(10 * MIB);
     expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
     await released;
@@ -186,21 +186,23 @@ test.each([
   ['does not know this one', () => {}],
   [
     'has forgotten this one',
-    async (a: TransferEngine, b: TransferEngine) => (await a.peer(b.card)).close(),
+    async (a: TransferEngine, b: TransferEngine) => (await a.peer(b.address)).close(),
   ],
 ])('an offer ends although the engine of a running process %s', async (_, happens) => {
   const a = await TransferEngine.open({ provider: 'tcp' });
   const b = await TransferEngine.open({ provider: 'tcp' });
   onTestFinished(() => Promise.all([a.close(), b.close()]).then(() => {}));
-  const place = await b.allocate(MIB);
-  const offer = await place.offer({ access: 'write', to: await b.peer(a.card) });
+  const memory = await b.allocate(MIB);
+  const offer = await memory.offer({ access: 'write', to: await b.peer(a.address) });
   await happens(a, b);
   await offer.close();
-  place.bytes.fill(7);
+  memory.bytes.fill(7);
   if (a.closed) return;
-  const late = (await a.peer(b.card)).write(await a.allocate(MIB), offer.token, { timeout: 1000 });
+  const late = (await a.peer(b.address)).write(await a.allocate(MIB), offer.token, {
+    timeout: 1000,
+  });
   await expect(late).rejects.toBeInstanceOf(TransferError);
-  expect(place.bytes.every((byte) => byte === 7)).toBe(true);
+  expect(memory.bytes.every((byte) => byte === 7)).toBe(true);
 });
 
 test('an offer to a stopped process stays, because its copy goes on when it continues', async () => {
@@ -212,20 +214,20 @@ test('an offer to a stopped process stays, because its copy goes on when it cont
     sender.kill('SIGKILL');
   });
   await once(sender, 'message');
-  sender.send({ card: engine.card });
-  const [{ card }] = await once(sender, 'message');
-  const place = await engine.allocate(256 * MIB);
-  const remote = await engine.peer(card);
+  sender.send({ address: engine.address });
+  const [{ address }] = await once(sender, 'message');
+  const memory = await engine.allocate(256 * MIB);
+  const remote = await engine.peer(address);
   const stopInCopy = async () => {
-    place.bytes.fill(0);
-    const offer = await place.offer({ access: 'write', to: remote });
+    memory.bytes.fill(0);
+    const offer = await memory.offer({ access: 'write', to: remote });
     sender.send({ token: offer.token, length: 256 * MIB });
-    while (place.bytes[0] === 0) await new Promise(setImmediate);
+    while (memory.bytes[0] === 0) await new Promise(setImmediate);
     sender.kill('SIGSTOP');
     return offer;
   };
   let offer = await stopInCopy();
-  while (place.bytes.at(-1) === 1) {
+  while (memory.bytes.at(-1) === 1) {
     sender.kill('SIGCONT'); // the copy was faster
     await offer.arrived;
     offer = await stopInCopy();

@@ -1,4 +1,4 @@
-// What a place is: parts, pages, NICs, NUMA nodes, and offers to read it.
+// What memory is: parts, pages, NICs, NUMA nodes, and offers to read it.
 import '../support/four-nics.js';
 import '../support/softefa.js';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -18,9 +18,9 @@ describe.each([
 ])('%s, mapped: %s', (provider, mapMemory) => {
   const options = { provider, nics: 2, mapMemory };
   const filled = async (engine: TransferEngine, length = SIZE) => {
-    const place = await engine.allocate(length);
-    place.bytes.set(pattern(length));
-    return place;
+    const memory = await engine.allocate(length);
+    memory.bytes.set(pattern(length));
+    return memory;
   };
 
   test('an offer to read resolves when the peer has read it, and says how many bytes', async () => {
@@ -29,10 +29,10 @@ describe.each([
     const into = await a.allocate(SIZE);
     const offer = await source.offer({ access: 'read', to: toA });
     await toB.read(offer.token, into.slice(0, SIZE / 2));
-    const { bytes, length, note } = await offer.arrived;
+    const { bytes, length, notification } = await offer.arrived;
     expect(length).toBe(SIZE / 2);
     expect(same(bytes, source.bytes.subarray(0, SIZE / 2))).toBe(true);
-    expect(note).toBeUndefined();
+    expect(notification).toBeUndefined();
     await offer.released;
   });
 
@@ -83,7 +83,7 @@ describe.each([
       expect(same(into.bytes, source.bytes)).toBe(true);
       if (++rounds === 5) break;
       source.bytes.fill(rounds);
-      transfer = transfer.again();
+      transfer = transfer.repeat();
     }
     await offer.close();
     expect(b.stats().offers).toMatchObject({ arrived: 5, failed: 0 });
@@ -112,13 +112,13 @@ describe.each([
 
 test('what is empty is refused with the reason', async () => {
   const { a } = await enginePair({ provider: 'shm' });
-  const place = await a.allocate(4096);
-  expect(() => place.slice(0, 0)).toThrow(/end must be greater than start: a transfer has/);
-  expect(() => place.slice(4096)).toThrow(/end must be greater than start: a transfer has/);
-  expect(() => place.slice(10).slice(4086)).toThrow(/end must be greater than start/);
-  expect(() => place.slice(10, 20).slice(5, 11)).toThrow(/end must be .*from 6 to 10/);
-  expect(() => place.slice(10, 9)).toThrow(/end must be/);
-  expect(() => place.pages({ indices: [], size: 4096 })).toThrow(/is empty: a transfer has/);
+  const memory = await a.allocate(4096);
+  expect(() => memory.slice(0, 0)).toThrow(/end must be greater than start: a transfer has/);
+  expect(() => memory.slice(4096)).toThrow(/end must be greater than start: a transfer has/);
+  expect(() => memory.slice(10).slice(4086)).toThrow(/end must be greater than start/);
+  expect(() => memory.slice(10, 20).slice(5, 11)).toThrow(/end must be .*from 6 to 10/);
+  expect(() => memory.slice(10, 9)).toThrow(/end must be/);
+  expect(() => memory.pages({ indices: [], size: 4096 })).toThrow(/is empty: a transfer has/);
   await expect(a.allocate(0)).rejects.toThrow(/length must be at least 1/);
   await expect(a.register(new Uint8Array(0))).rejects.toThrow(/bytes is empty: a transfer has/);
 });
@@ -174,8 +174,8 @@ test('a rail has the NUMA node of its network interface', async () => {
 
 test('memory comes from a NUMA node, and a node that does not exist is refused', async () => {
   const { a } = await enginePair(tcp);
-  const place = await a.allocate(1 << 20, { numaNode: 0 });
-  place.bytes.fill(1);
+  const memory = await a.allocate(1 << 20, { numaNode: 0 });
+  memory.bytes.fill(1);
   expect(readFileSync('/proc/self/numa_maps', 'utf8')).toMatch(/ prefer(=static|=relative)?:0 /);
   await expect(a.allocate(4096, { numaNode: 1023 })).rejects.toMatchObject({
     code: 'FI_ENODEV',

@@ -17,7 +17,7 @@ const textOf = (i: number) => Buffer.from(`${i}`);
 /** Reads that many messages. Returns how often each text came. */
 async function read(engine: TransferEngine, count: number): Promise<Map<string, number>> {
   const texts = new Map<string, number>();
-  for await (const { bytes } of engine.notes()) {
+  for await (const { bytes } of engine.notifications()) {
     const text = String(bytes);
     texts.set(text, (texts.get(text) ?? 0) + 1);
     count -= 1;
@@ -49,7 +49,7 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
       }
       await Promise.all([there, back]);
       for (const engine of [a, b]) {
-        expect(engine.stats().notes).toEqual({
+        expect(engine.stats().notifications).toEqual({
           sent: count,
           received: count,
           unread: 0,
@@ -68,10 +68,10 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
         resolved += 1;
       }),
     );
-    await until(() => resolved === 4096 && b.stats().notes.unread > 4096);
+    await until(() => resolved === 4096 && b.stats().notifications.unread > 4096);
     const [left, right] = [a.group([toB]), b.group([toA])];
     for (let i = 0; i < 10; i++) await Promise.all([left.barrier(), right.barrier()]);
-    const { unread, dropped } = b.stats().notes;
+    const { unread, dropped } = b.stats().notifications;
     expect([resolved, dropped]).toEqual([4096, 0]);
     expect(unread).toBeLessThanOrEqual(4096 + 1024);
     expect((await read(b, count)).size).toBe(count);
@@ -93,12 +93,12 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     onTestFinished(() => a.close());
     const b = await TransferEngine.open({ provider, nics });
     onTestFinished(() => b.close());
-    const toB = await a.peer(b.card);
+    const toB = await a.peer(b.address);
     const send = (from: number) =>
       Array.from({ length: 3000 }, (_, i) => toB.notify(textOf(from + i)));
     const unknown = send(0);
-    await until(() => b.stats().notes.received > 100);
-    await b.peer(a.card);
+    await until(() => b.stats().notifications.received > 100);
+    await b.peer(a.address);
     const known = send(3000);
     expect((await read(b, 6000)).size).toBe(6000);
     expect(await tally([...unknown, ...known])).toEqual({ ok: 6000 });
@@ -108,13 +108,13 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     const { a, b, toA, toB } = await enginePair({ provider, nics });
     const send = (count: number) => Array.from({ length: count }, (_, i) => toB.notify(textOf(i)));
     const sent = send(5000);
-    await until(() => b.stats().notes.unread > 4096);
+    await until(() => b.stats().notifications.unread > 4096);
     await toA.close();
     expect(await tally(sent)).toEqual({ ok: 5000 });
     expect((await read(b, 5000)).size).toBe(5000);
     await toB.close(); // the numbers of its messages go on
-    await b.peer(a.card);
-    const again = await a.peer(b.card);
+    await b.peer(a.address);
+    const again = await a.peer(b.address);
     const more = Array.from({ length: 100 }, (_, i) => again.notify(textOf(i)));
     expect((await read(b, 100)).size).toBe(100);
     expect(await tally(more)).toEqual({ ok: 100 });
@@ -123,7 +123,7 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
   test('messages that a closed engine has not taken are rejected', async () => {
     const { b, toB } = await enginePair({ provider, nics });
     const outcomes = tally(Array.from({ length: 6000 }, (_, i) => toB.notify(textOf(i))));
-    await until(() => b.stats().notes.unread > 4096);
+    await until(() => b.stats().notifications.unread > 4096);
     await b.close();
     expect(await outcomes).toEqual({ ok: 4096, FI_ECONNRESET: 6000 - 4096 });
   });

@@ -2,7 +2,7 @@
 // after another.
 import '../support/softefa.js';
 import fc from 'fast-check';
-import type { Offer, Place, TransferEngine } from 'libfabric/transfer';
+import type { Offer, TransferEngine, TransferMemory } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { enginePair } from '../support/engines.js';
 import { howOften } from '../support/properties.js';
@@ -39,7 +39,7 @@ interface Offered {
 async function readAll(engine: TransferEngine, count: number): Promise<number[]> {
   const numbers: number[] = [];
   if (count === 0) return numbers;
-  for await (const { bytes } of engine.notes()) {
+  for await (const { bytes } of engine.notifications()) {
     if (numbers.push(Buffer.from(bytes).readUInt32LE()) === count) break;
   }
   return numbers.sort((x, y) => x - y);
@@ -56,11 +56,11 @@ describe.each([
     const arena = await b.allocate(SLOT * SLOTS);
 
     /** Writes from memory that gets other bytes when it is released. Returns the written value, if the write succeeds. */
-    const write = async (place: Place, { offer, lengths }: Offered, length: number) => {
+    const write = async (memory: TransferMemory, { offer, lengths }: Offered, length: number) => {
       const value = lengths.push(length);
-      place.bytes.fill(value);
-      const transfer = toB.write(place.slice(0, length), offer.token);
-      const reused = transfer.released.then(() => void place.bytes.fill(OTHER));
+      memory.bytes.fill(value);
+      const transfer = toB.write(memory.slice(0, length), offer.token);
+      const reused = transfer.released.then(() => void memory.bytes.fill(OTHER));
       const done = await transfer.then(() => value).catch(refused);
       await reused;
       return done;
@@ -68,7 +68,7 @@ describe.each([
 
     const program = async (steps: Step[]) => {
       const offers: Offered[] = [];
-      const free: Place[] = [];
+      const free: TransferMemory[] = [];
       const started: Promise<unknown>[] = [];
       const sent: number[] = [];
       arena.bytes.fill(0);
@@ -91,8 +91,8 @@ describe.each([
         } else if ('write' in each) {
           const offered = offers.at(-1 - each.write);
           if (offered === undefined) continue;
-          const place = free.pop() ?? (await a.allocate(SLOT));
-          const writing = write(place, offered, each.length).finally(() => free.push(place));
+          const memory = free.pop() ?? (await a.allocate(SLOT));
+          const writing = write(memory, offered, each.length).finally(() => free.push(memory));
           offered.writes.push(writing);
           started.push(writing);
         } else {
@@ -120,8 +120,8 @@ describe.each([
       }
       const numbers = await settle(readAll(b, sent.length));
       expect(numbers).toEqual(sent);
-      expect(b.stats().notes.unread).toBe(0);
-      await Promise.all(free.map((place) => place.close()));
+      expect(b.stats().notifications.unread).toBe(0);
+      await Promise.all(free.map((memory) => memory.close()));
     };
 
     const property = fc.asyncProperty(fc.array(step, { maxLength: 30 }), program);

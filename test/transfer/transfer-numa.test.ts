@@ -4,7 +4,7 @@ process.env.SOFTEFA_NUMA_NODES = '0,0,1,1';
 
 import { existsSync } from 'node:fs';
 import { SoftefaFaults } from 'libfabric/softefa';
-import type { Place, RemoteEngine, TransferEngineOptions } from 'libfabric/transfer';
+import type { RemoteEngine, TransferEngineOptions, TransferMemory } from 'libfabric/transfer';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair } from '../support/engines.js';
@@ -26,8 +26,8 @@ async function sides(context: TestContext, options: TransferEngineOptions = {}) 
 
 async function moved(
   to: RemoteEngine,
-  from: Place,
-  into: Place,
+  from: TransferMemory,
+  into: TransferMemory,
   back: RemoteEngine,
   length: number,
 ) {
@@ -40,7 +40,7 @@ async function moved(
   return rails.map(({ bytes }) => bytes);
 }
 
-test('rails and places tell their NUMA node', async (context) => {
+test('rails and memory tell their NUMA node', async (context) => {
   const { a, from, into } = await sides(context);
   expect(a.rails.map(({ numaNode }) => numaNode)).toEqual([0, 0, 1, 1]);
   expect([from.numaNode, into.numaNode]).toEqual([0, 0]);

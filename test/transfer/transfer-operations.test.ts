@@ -58,7 +58,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const offer = await into.offer({ access: 'write', to: toA });
     expect(opened).toEqual([{ engine: b, offer }]);
     expect(offer.to).toBe(toA);
-    const transfer = toB.write(from, offer.token, { note: Buffer.from('x') });
+    const transfer = toB.write(from, offer.token, { notification: Buffer.from('x') });
     expect(started).toEqual([{ engine: a, transfer }]);
     expect(transfer).toMatchObject({ access: 'write', priority: 'normal', total: SIZE });
     expect(transfer.peer).toBe(toB);
@@ -95,16 +95,16 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await closed.close();
     await into.offer({ access: 'read', to: toA, repeat: true });
     await toB.notify(Buffer.from('hello'));
-    await b.notes().next();
+    await b.notifications().next();
 
     expect(a.stats()).toEqual({
       transfers: { running: 0, waiting: 0, done: 1, failed: 0, seconds, bytes: SIZE },
       offers: { open: 0, arrived: 0, failed: 0, released: 0 },
-      notes: { sent: 1, received: 0, unread: 0, dropped: 0 },
+      notifications: { sent: 1, received: 0, unread: 0, dropped: 0 },
     });
     expect(b.stats()).toMatchObject({
       offers: { open: 1, arrived: 1, failed: 1, released: 2 },
-      notes: { sent: 0, received: 1, unread: 0, dropped: 0 },
+      notifications: { sent: 0, received: 1, unread: 0, dropped: 0 },
     });
 
     const figures = await samples(a);
@@ -122,7 +122,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       libfabric_transfers_running: 0,
       libfabric_transfers_seconds_total: seconds,
       libfabric_transfers_bytes_total: SIZE,
-      libfabric_transfer_notes_sent_total: 1,
+      libfabric_transfer_notifications_sent_total: 1,
     });
     const others = await samples(b);
     expect(sum('arrivals_total', others)).toBeGreaterThan(0);
@@ -130,7 +130,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       libfabric_transfer_offers_open: 1,
       libfabric_transfer_offers_arrived_total: 1,
       libfabric_transfer_offers_failed_total: 1,
-      libfabric_transfer_notes_received_total: 1,
+      libfabric_transfer_notifications_received_total: 1,
     });
 
     const dump = dumpState();
@@ -139,7 +139,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(dump.transferEngines[1]).toMatchObject({
       rails: [{ index: 0, state: 'up' }, { index: 1 }],
       peers: [{ id: a.id, rails: 2 }],
-      places: { count: 1, bytes: SIZE },
+      memory: { count: 1, bytes: SIZE },
       transfers: [],
       offers: [
         { access: 'read', peer: a.id, bytes: SIZE, repeat: true, state: 'open', arrivals: 0 },

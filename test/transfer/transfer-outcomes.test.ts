@@ -10,7 +10,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     runCleanly('transfer-cancelled', [provider], {
       stdout: [
         ...['write', 'read', 'arrived', 'scatter', 'barrier'].map((name) => `${name} FI_ECANCELED`),
-        ...['notify', 'notifyAll', 'register', 'allocate', 'offer', 'closePlace'],
+        ...['notify', 'notifyAll', 'register', 'allocate', 'offer', 'closeMemory'],
       ].join('\n'),
     }));
 });

@@ -1,7 +1,7 @@
 // Peers that are forgotten while something is under way, that are known again, and that share an address.
 import '../support/softefa.js';
 import { describe, expect, test } from 'vitest';
-import { decodeCard, encodeCard } from '../../dist/transfer/card.js';
+import { decodeAddress, encodeAddress } from '../../dist/transfer/address.js';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
 
@@ -32,7 +32,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     await Promise.all([sent, closing]);
     expect(ends).toEqual(['released', 'closed']);
     expect(same(into.bytes, pattern(SIZE))).toBe(true);
-    expect((await b.notes().next()).value?.bytes).toEqual(Buffer.from(pattern(8)));
+    expect((await b.notifications().next()).value?.bytes).toEqual(Buffer.from(pattern(8)));
   });
 
   test('a peer that is known again while it is being forgotten works, and may be forgotten again', async () => {
@@ -40,12 +40,12 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     for (let forgotten = toB, i = 0; i < 5; i++) {
       const transfer = forgotten.write(from, await token());
       const closing = forgotten.close();
-      const known = await a.peer(b.card);
+      const known = await a.peer(b.address);
       expect(known).not.toBe(forgotten);
       const again = known.write(from, await token());
       await Promise.all([transfer, closing, again, known.notify(pattern(8))]);
       await known.write(from, await token());
-      expect(await a.peer(b.card)).toBe(known);
+      expect(await a.peer(b.address)).toBe(known);
       forgotten = known;
     }
   });
@@ -53,11 +53,11 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
   test('a dead engine may be forgotten when a living one has its address', async () => {
     const { a, b, toB, from, token } = await setUp();
     // As if the peer had restarted: the address stays, the identity is new.
-    const dead = await a.peer(encodeCard({ ...decodeCard(b.card, ''), id: 5n }, ''));
+    const dead = await a.peer(encodeAddress({ ...decodeAddress(b.address, ''), id: 5n }, ''));
     await dead.close();
     await toB.notify(pattern(8));
     expect((await toB.write(from, await token())).bytes).toBe(SIZE);
-    const another = await a.peer(encodeCard({ ...decodeCard(b.card, ''), id: 6n }, ''));
+    const another = await a.peer(encodeAddress({ ...decodeAddress(b.address, ''), id: 6n }, ''));
     await toB.close();
     expect(another.closed).toBe(false);
     await another.close();

@@ -31,7 +31,7 @@ test(
     const receiver = new Receiver('efa', 4, 1);
     const remote = await receiver.meet(engine);
     const bytes = pattern(LARGEST, seed);
-    const place = await engine.register(bytes);
+    const memory = await engine.register(bytes);
     faults.set({ reorder: 100, delay: 10 });
 
     let ended = false;
@@ -51,7 +51,7 @@ test(
       const length = 1 + next(next(2) === 0 ? LARGEST : 20_000);
       const offset = next(LARGEST - length);
       const offer = await receiver.offer(length, 60_000);
-      const transfer = remote.write(place.slice(offset, offset + length), offer.token, {
+      const transfer = remote.write(memory.slice(offset, offset + length), offer.token, {
         timeout: 60_000,
       });
       await transfer;

@@ -20,12 +20,12 @@ async function transfer() {
     await Promise.all([sender.close(), receiver.close()]);
   });
   const bytes = pattern(SIZE);
-  const place = await receiver.allocate(SIZE);
-  const offer = await place.offer({ access: 'write', to: await receiver.peer(sender.card) });
-  const remote = await sender.peer(receiver.card);
+  const memory = await receiver.allocate(SIZE);
+  const offer = await memory.offer({ access: 'write', to: await receiver.peer(sender.address) });
+  const remote = await sender.peer(receiver.address);
   const report = await remote.write(await sender.register(bytes), offer.token);
   await offer.arrived;
-  expect(same(place.bytes, bytes)).toBe(true);
+  expect(same(memory.bytes, bytes)).toBe(true);
   return report;
 }
 

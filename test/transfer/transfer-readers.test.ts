@@ -15,9 +15,9 @@ describe.each(['tcp', 'shm', 'efa'])('%s', (provider) => {
     ...(provider === 'tcp' && { node: '127.0.0.1' }),
   };
 
-  test('an iterator of notes() that was left takes no message with it', async () => {
+  test('an iterator of notifications() that was left takes no message with it', async () => {
     const { b, toB } = await enginePair(options);
-    const first = b.notes();
+    const first = b.notifications();
     const pending = [first.next(), first.next()];
     await first.return();
     expect(await settle(Promise.all(pending))).toEqual([DONE, DONE]);
@@ -25,17 +25,17 @@ describe.each(['tcp', 'shm', 'efa'])('%s', (provider) => {
     expect(await first.next()).toEqual(DONE);
     // Messages may overtake each other.
     const texts = new Set<string>();
-    for await (const { bytes } of b.notes()) {
+    for await (const { bytes } of b.notifications()) {
       texts.add(String(bytes));
       break;
     }
-    const left = await settle(b.notes().next());
+    const left = await settle(b.notifications().next());
     expect(texts.add(String(left.value.bytes))).toEqual(new Set(['one', 'two']));
   });
 
-  test('of several iterators of notes(), each message goes to one, in the order of their calls', async () => {
+  test('of several iterators of notifications(), each message goes to one, in the order of their calls', async () => {
     const { b, toB } = await enginePair(options);
-    const readers = [b.notes(), b.notes()];
+    const readers = [b.notifications(), b.notifications()];
     const calls = [0, 1, 0, 1].map((reader) => readers[reader]?.next());
     const texts: string[] = [];
     for (const [i, call] of calls.entries()) {
@@ -59,7 +59,7 @@ describe.each(['tcp', 'shm', 'efa'])('%s', (provider) => {
     for (const [i, call] of calls.entries()) {
       expect((await settle(call)).value.length).toBe(1000);
       await transfer;
-      if (i < calls.length - 1) transfer = transfer.again();
+      if (i < calls.length - 1) transfer = transfer.repeat();
     }
     const left = second.next();
     await second.return();

@@ -60,7 +60,7 @@ describe.each([
     await Promise.all([transfer, offer.arrived]);
     await offer.close();
     into.bytes.fill(0);
-    await expect(transfer.again()).rejects.toMatchObject(CLOSED);
+    await expect(transfer.repeat()).rejects.toMatchObject(CLOSED);
     expect(untouched(into)).toBe(true);
   });
 
@@ -86,7 +86,7 @@ describe.each([
     await offer.released;
     into.bytes.fill(0);
     await toB.close();
-    const again = await a.peer(b.card);
+    const again = await a.peer(b.address);
     expect(again.maps).toBe(false);
     const late = again.write(from, offer.token, { timeout: 500 });
     await expect(late).rejects.toMatchObject({ ambiguous: true });

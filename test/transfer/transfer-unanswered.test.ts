@@ -48,11 +48,11 @@ describe.each([
     ]);
 
   const writes = async (to: Receiver, peer: RemoteEngine, engine: TransferEngine) => {
-    const place = await engine.register(pattern(SIZE));
+    const memory = await engine.register(pattern(SIZE));
     const { token, outcome } = await to.offer(SIZE);
-    const report = await peer.write(place, token);
+    const report = await peer.write(memory, token);
     expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
-    await place.close();
+    await memory.close();
     return report;
   };
 
@@ -64,16 +64,16 @@ describe.each([
       const other = receiver(2);
       const living = await other.meet(engine);
       const { peer, token } = await killed(engine, 1, access);
-      const place = await engine.allocate(SIZE);
+      const memory = await engine.allocate(SIZE);
       const limits = { timeout: TIMEOUT };
       const transfer =
-        access === 'write' ? peer.write(place, token, limits) : peer.read(token, place, limits);
+        access === 'write' ? peer.write(memory, token, limits) : peer.read(token, memory, limits);
       const settled = transfer.catch((reason) => reason);
       expect((await writes(other, living, engine)).bytes).toBe(SIZE);
       expect(await settled).toBeInstanceOf(TransferError);
       expect(await soon(transfer.released)).toBe('in time');
       expect(await soon(peer.close())).toBe('in time');
-      expect(await soon(place.close())).toBe('in time');
+      expect(await soon(memory.close())).toBe('in time');
       expect((await writes(other, living, engine)).bytes).toBe(SIZE);
       await living.notify(pattern(8));
       expect(engine.rails.map(({ state }) => state)).toEqual(['up']);

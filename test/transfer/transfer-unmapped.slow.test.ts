@@ -15,7 +15,7 @@ const sharedFiles = () =>
     }
   }).length;
 
-test('the memory of a closed place is given back, although the peer has mapped it', async () => {
+test('the memory of closed memory is given back, although the peer has mapped it', async () => {
   const { a, b, toA, toB } = await enginePair({ provider: 'tcp' });
   const from = await a.register(new Uint8Array(MIB));
   const before = sharedFiles();

@@ -21,10 +21,10 @@ describe.each([
       let arrivals = 0;
       offer.arrived.then(() => arrivals++);
       const report = await toB.write(from, offer.token);
-      const { bytes, length, note } = await offer.arrived;
+      const { bytes, length, notification } = await offer.arrived;
       expect(same(bytes, from.bytes), `${size} bytes`).toBe(true);
       expect(length).toBe(size);
-      expect(note).toBeUndefined();
+      expect(notification).toBeUndefined();
       expect(report.bytes).toBe(size);
       expect(report.rails.length).toBe(nics);
       await offer.released;
@@ -67,7 +67,7 @@ describe.each([
     await offer.released;
   });
 
-  test('pages fill a contiguous place, with slices of their own plan', async () => {
+  test('pages fill contiguous memory, with slices of their own plan', async () => {
     const { a, b, toA, toB } = await enginePair({ provider, nics });
     const size = 20_000;
     const from = await a.register(pattern(size * 100, 4));
@@ -102,8 +102,8 @@ describe.each([
       const offer = await into.pages(got).offer({ access: 'write', to: toA, slices: 1000 });
       await toB.write(from.pages(sent), offer.token);
       await offer.arrived;
-      const inOrder = (place: typeof from, { indices, size }: typeof sent) =>
-        Buffer.concat(indices.map((i) => place.bytes.subarray(i * size, (i + 1) * size)));
+      const inOrder = (memory: typeof from, { indices, size }: typeof sent) =>
+        Buffer.concat(indices.map((i) => memory.bytes.subarray(i * size, (i + 1) * size)));
       expect(same(inOrder(into, got), inOrder(from, sent)), `${ours} to ${theirs}`).toBe(true);
       const between = into.bytes.filter((_, i) => Math.floor(i / theirs) % 2 === 1);
       expect(between.every((byte) => byte === 0)).toBe(true);
@@ -125,19 +125,19 @@ describe.each([
     await offer.arrived;
   });
 
-  test('a note and the length of a shorter transfer come with the arrival', async () => {
+  test('a notification and the length of a shorter transfer come with the arrival', async () => {
     const { a, b, toA, toB } = await enginePair({ provider, nics });
     const from = await a.register(pattern(300_000, 5));
     const into = await b.register(new Uint8Array(1 << 20));
     const offer = await into.offer({ access: 'write', to: toA });
-    await toB.write(from, offer.token, { note: Buffer.from('etag 7') });
-    const { bytes, length, note } = await offer.arrived;
+    await toB.write(from, offer.token, { notification: Buffer.from('etag 7') });
+    const { bytes, length, notification } = await offer.arrived;
     expect(length).toBe(300_000);
     expect(same(bytes, from.bytes)).toBe(true);
-    expect(String(note)).toBe('etag 7');
+    expect(String(notification)).toBe('etag 7');
   });
 
-  test('100 transfers at once go to their own places', async () => {
+  test('100 transfers at once go to their own memory', async () => {
     const { a, b, toA, toB } = await enginePair({ provider, nics, maxTransfers: 16 });
     const size = 40_000;
     const from = await a.register(pattern(size * 100, 6));
@@ -164,10 +164,10 @@ describe.each([
 
   test('notes arrive once, with their sender', async () => {
     const { b, toA, toB } = await enginePair({ provider, nics });
-    const sent = Array.from({ length: 200 }, (_, i) => `note ${i}`);
+    const sent = Array.from({ length: 200 }, (_, i) => `notification ${i}`);
     const got: string[] = [];
     const reading = (async () => {
-      for await (const { bytes, from } of b.notes()) {
+      for await (const { bytes, from } of b.notifications()) {
         expect(from).toBe(toA);
         if (got.push(String(bytes)) === sent.length) break;
       }

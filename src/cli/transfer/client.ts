@@ -1,4 +1,4 @@
-import type { Part, Place } from '../../transfer/place.js';
+import type { MemoryPart, TransferMemory } from '../../transfer/memory.js';
 import type { RemoteEngine } from '../../transfer/remote-engine.js';
 import type { TransferEngine } from '../../transfer/transfer-engine.js';
 import { Usage } from '../fabtests/common/measure.js';
@@ -35,8 +35,8 @@ export async function measureAll(
   const progress = new Progress(plan.sizes.flatMap((size) => weightsOf(plan, size)));
   try {
     const provider = providerOf(engine);
-    const { card } = engine;
-    const hello: FromClient = { kind: 'hello', protocol: PROTOCOL, provider, card, plan };
+    const { address } = engine;
+    const hello: FromClient = { kind: 'hello', protocol: PROTOCOL, provider, address, plan };
     link.send(hello);
     const answer = read(
       fromServer,
@@ -44,11 +44,11 @@ export async function measureAll(
     );
     if (answer.kind !== 'hello') throw new Error(`the peer begins with ${answer.kind}`);
     checkProvider(provider, answer.provider);
-    const peer = await engine.peer(answer.card);
-    const place = await engine.allocate(Math.max(...plan.sizes));
-    fillOnce(place.bytes);
+    const peer = await engine.peer(answer.address);
+    const memory = await engine.allocate(Math.max(...plan.sizes));
+    fillOnce(memory.bytes);
     audience.begin(engine, plan);
-    const client = new Client({ plan, link, seconds, engine, peer, place, progress });
+    const client = new Client({ plan, link, seconds, engine, peer, memory, progress });
     for (const size of plan.sizes) {
       const row = await client.measure(size);
       progress.clear();
@@ -76,7 +76,7 @@ interface Setup {
   readonly seconds: number;
   readonly engine: TransferEngine;
   readonly peer: RemoteEngine;
-  readonly place: Place;
+  readonly memory: TransferMemory;
   readonly progress: Progress;
 }
 
@@ -100,9 +100,9 @@ class Client {
 
   /** Measures one size. */
   async measure(size: number): Promise<BenchmarkRow> {
-    const { plan, engine, link, seconds, place, progress } = this.#setup;
+    const { plan, engine, link, seconds, memory, progress } = this.#setup;
     const layout = layoutOf(plan, size, 'client');
-    const part = layout.partOf(place);
+    const part = layout.partOf(memory);
     const count = iterationsOf(plan, size);
     const parts = Math.min(PARTS, count);
     const watch = new Watch(engine, link, seconds);
@@ -133,13 +133,13 @@ class Client {
   }
 
   /** One transfer. Returns the token of the next one, if there is one. */
-  async #transfer(watch: Watch, layout: Layout, part: Part, token: string, hasNext: boolean) {
-    const { plan, peer, place } = this.#setup;
+  async #transfer(watch: Watch, layout: Layout, part: MemoryPart, token: string, hasNext: boolean) {
+    const { plan, peer, memory } = this.#setup;
     const { verify, operation } = plan;
     const isRead = operation === 'read';
     const grant = peer.grant(token);
     const seed = this.#seed;
-    if (verify && !isRead) layout.fill(place.bytes, seed);
+    if (verify && !isRead) layout.fill(memory.bytes, seed);
     // The server makes the next offer meanwhile. Long tokens would delay the end of the transfer.
     const isAhead = hasNext && !verify && plan.pages === undefined;
     if (isAhead) this.#ask(layout.size);
@@ -153,7 +153,7 @@ class Client {
       if (verify) await transfer.then(() => transfer.released);
       return { report: transfer.report(), seconds };
     });
-    if (verify && isRead) layout.verify(place.bytes, seed);
+    if (verify && isRead) layout.verify(memory.bytes, seed);
     this.tell({ kind: 'transferred' });
     const ahead = isAhead ? (await this.#answer('token')).token : '';
     await this.#answer('arrived', this.#setup.seconds + (verify ? layout.size / CHECKED : 0));

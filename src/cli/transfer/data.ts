@@ -1,5 +1,5 @@
 // The bytes that are transferred: which memory they are in, and what they must be.
-import type { Part, Place } from '../../transfer/place.js';
+import type { MemoryPart, TransferMemory } from '../../transfer/memory.js';
 import { DataCheckError } from '../fabtests/common/pattern.js';
 import type { Plan } from './plan.js';
 
@@ -20,10 +20,10 @@ export class Layout {
     this.#pages = shuffled(size / this.#pageSize, seed);
   }
 
-  /** The part of a place with this layout. */
-  partOf(place: Place): Part {
-    if (!this.#isScattered) return place.slice(0, this.size);
-    return place.pages({ indices: this.#pages, size: this.#pageSize });
+  /** The part of memory with this layout. */
+  partOf(memory: TransferMemory): MemoryPart {
+    if (!this.#isScattered) return memory.slice(0, this.size);
+    return memory.pages({ indices: this.#pages, size: this.#pageSize });
   }
 
   /** The most slices into which a transfer between two such layouts may be cut. */

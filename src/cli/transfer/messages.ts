@@ -47,7 +47,7 @@ const hello = {
   kind: v.literal('hello'),
   protocol: v.literal(PROTOCOL),
   provider: v.string(),
-  card: v.string(),
+  address: v.string(),
 };
 
 /** What the client sends. */
@@ -90,13 +90,13 @@ export function checkProvider(own: string, theirs: string): void {
   throw new Disagreement(`both sides need the same -p: here ${own}, there ${plain(theirs)}`);
 }
 
-/** Reads a note of the peer. */
-export function read<T>(schema: v.GenericSchema<unknown, T>, note: unknown): T {
-  const { protocol } = (note ?? {}) as { protocol?: unknown };
+/** Reads a message of the peer. */
+export function read<T>(schema: v.GenericSchema<unknown, T>, message: unknown): T {
+  const { protocol } = (message ?? {}) as { protocol?: unknown };
   if (protocol !== undefined && protocol !== PROTOCOL) {
     throw new Disagreement(`the peer is not ${PROTOCOL}; both sides need the same release`);
   }
-  const checked = v.safeParse(schema, note);
+  const checked = v.safeParse(schema, message);
   if (checked.success) return checked.output;
   throw new Disagreement(`the peer is not ${PROTOCOL}: ${checked.issues[0].message}`);
 }

@@ -1,5 +1,5 @@
+import type { TransferMemory } from '../../transfer/memory.js';
 import type { Offer } from '../../transfer/offer.js';
-import type { Place } from '../../transfer/place.js';
 import type { RemoteEngine } from '../../transfer/remote-engine.js';
 import { Usage } from '../fabtests/common/measure.js';
 import type { PeerLink } from '../fabtests/common/peer-link.js';
@@ -29,11 +29,11 @@ export async function serve({ rails, link, seconds, audience }: Run): Promise<vo
   try {
     const provider = providerOf(engine);
     checkProvider(provider, hello.provider);
-    const peer = await engine.peer(hello.card);
-    const place = await engine.allocate(Math.max(...hello.plan.sizes));
+    const peer = await engine.peer(hello.address);
+    const memory = await engine.allocate(Math.max(...hello.plan.sizes));
     audience.begin(engine, hello.plan);
-    const server = new Server(hello.plan, link, peer, place);
-    server.tell({ kind: 'hello', protocol: PROTOCOL, provider, card: engine.card });
+    const server = new Server(hello.plan, link, peer, memory);
+    server.tell({ kind: 'hello', protocol: PROTOCOL, provider, address: engine.address });
     await server.answerAll((row) => audience.row(row));
   } finally {
     await engine.close();
@@ -55,17 +55,17 @@ class Server {
   readonly #plan: Plan;
   readonly #link: PeerLink;
   readonly #peer: RemoteEngine;
-  readonly #place: Place;
+  readonly #memory: TransferMemory;
   readonly #layouts = new Map<number, Layout>();
   readonly #offered: Offered[] = [];
   #usage = new Usage();
 
-  constructor(plan: Plan, link: PeerLink, peer: RemoteEngine, place: Place) {
+  constructor(plan: Plan, link: PeerLink, peer: RemoteEngine, memory: TransferMemory) {
     this.#plan = plan;
     this.#link = link;
     this.#peer = peer;
-    this.#place = place;
-    fillOnce(place.bytes);
+    this.#memory = memory;
+    fillOnce(memory.bytes);
   }
 
   tell(message: FromServer): void {
@@ -102,8 +102,8 @@ class Server {
     const { operation, verify } = this.#plan;
     const layout = this.#layouts.get(size) ?? layoutOf(this.#plan, size, 'server');
     this.#layouts.set(size, layout);
-    if (verify && operation === 'read') layout.fill(this.#place.bytes, seed);
-    const offer = await layout.partOf(this.#place).offer({
+    if (verify && operation === 'read') layout.fill(this.#memory.bytes, seed);
+    const offer = await layout.partOf(this.#memory).offer({
       access: operation,
       to: this.#peer,
       expires: EXPIRES,
@@ -120,7 +120,7 @@ class Server {
     const { offer, layout, seed } = oldest;
     if (operation === 'write') await whileConnected(this.#link, offer.arrived);
     if (verify) await whileConnected(this.#link, offer.released);
-    if (verify && operation === 'write') layout.verify(this.#place.bytes, seed);
+    if (verify && operation === 'write') layout.verify(this.#memory.bytes, seed);
     this.tell({ kind: 'arrived' });
   }
 }

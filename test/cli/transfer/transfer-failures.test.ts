@@ -96,7 +96,7 @@ test.each([
       kind: 'hello',
       protocol: 'libfabric transfer 1',
       provider: 'tcp',
-      card: 'none',
+      address: 'none',
       plan: { operation: 'write', sizes: [2 ** 50], warmUp: 0, verify: false },
     }),
     2,

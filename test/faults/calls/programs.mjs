@@ -194,12 +194,12 @@ async function transfer({ driver: _, ...options }) {
       collect(engine.events(), reported);
     }
     const [a, b] = engines;
-    const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+    const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
     const length = 1_500_000;
     const from = await a.register(bytesOf(length, 4));
     const into = new Uint8Array(length);
-    const place = await b.register(into);
-    const offer = await place.offer({ access: 'write', to: toA, expires: LIMIT });
+    const memory = await b.register(into);
+    const offer = await memory.offer({ access: 'write', to: toA, expires: LIMIT });
     const outcomes = await Promise.allSettled([
       toB.write(from, offer.token, { timeout: LIMIT }),
       offer.arrived,

@@ -54,7 +54,7 @@ export class Notes {
   async #read(engine, most) {
     while (!engine.closed) {
       let left = most;
-      for await (const { bytes } of engine.notes()) {
+      for await (const { bytes } of engine.notifications()) {
         this.#take(this.#of(numberAt(bytes, 0)), numberAt(bytes, 1));
         left -= 1;
         if (left === 0) break;

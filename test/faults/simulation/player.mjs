@@ -41,7 +41,12 @@ const calls = {
     }
     const { address } = endpoint;
     const files = mappedSharedFiles(); // its own: it has no peers yet
-    return { address, descriptor: own.region.descriptor(), card: own.engine?.card, files };
+    return {
+      address,
+      descriptor: own.region.descriptor(),
+      engineAddress: own.engine?.address,
+      files,
+    };
   },
   async connect({ peers }) {
     own.peers = [];
@@ -91,12 +96,12 @@ const calls = {
   },
 };
 
-async function connected({ address, descriptor, card, self }) {
+async function connected({ address, descriptor, engineAddress, self }) {
   if (self) return undefined;
   return {
     address: own.endpoint.av.insert(address),
     region: own.endpoint.domain.remote(descriptor),
-    engine: card && (await own.engine.peer(card)),
+    engine: engineAddress && (await own.engine.peer(engineAddress)),
   };
 }
 

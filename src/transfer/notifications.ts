@@ -2,7 +2,7 @@ import { Arrivals, Reader } from '../base/arrivals.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** A message from another engine. */
-export interface Note {
+export interface Notification {
   readonly bytes: Uint8Array;
   /** The sender, if this engine knows it: engine.peer(). */
   readonly from: RemoteEngine | undefined;
@@ -11,15 +11,18 @@ export interface Note {
 }
 
 /** The messages that arrive at an engine, for `for await`. */
-export class Notes {
-  readonly #arrivals: Arrivals<Note>;
-  readonly #wasRead = new WeakMap<Note, () => void>();
+export class Notifications {
+  readonly #arrivals: Arrivals<Notification>;
+  readonly #wasRead = new WeakMap<Notification, () => void>();
   #received = 0;
   #dropped = 0;
 
   /** @param waits hears that a reader begins (1) or ends (-1) to wait. */
   constructor(waits: (change: number) => void) {
-    this.#arrivals = new Arrivals({ waits, taken: (note) => this.#wasRead.get(note)?.() });
+    this.#arrivals = new Arrivals({
+      waits,
+      taken: (notification) => this.#wasRead.get(notification)?.(),
+    });
   }
 
   get received(): number {
@@ -35,10 +38,10 @@ export class Notes {
     return this.#dropped;
   }
 
-  arrived(note: Note, wasRead: () => void): void {
+  arrived(notification: Notification, wasRead: () => void): void {
     this.#received += 1;
-    this.#wasRead.set(note, wasRead);
-    this.#arrivals.push(note);
+    this.#wasRead.set(notification, wasRead);
+    this.#arrivals.push(notification);
   }
 
   /** A message is dropped, because so many wait. */
@@ -47,7 +50,7 @@ export class Notes {
     this.#dropped += 1;
     if (this.#dropped > 1) return;
     process.emitWarning(
-      `a transfer engine drops messages: ${waiting} wait, and nobody reads engine.notes()`,
+      `a transfer engine drops messages: ${waiting} wait, and nobody reads engine.notifications()`,
       'LibfabricWarning',
     );
   }
@@ -56,7 +59,7 @@ export class Notes {
     this.#arrivals.end();
   }
 
-  read(): Reader<Note> {
+  read(): Reader<Notification> {
     return new Reader(this.#arrivals);
   }
 }

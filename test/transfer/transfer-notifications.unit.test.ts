@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { Inbox } from '../../dist/transfer/inbox.js';
-import { Notes } from '../../dist/transfer/notes.js';
+import { Notifications } from '../../dist/transfer/notifications.js';
 
 const PROGRAM = 0;
 
@@ -10,43 +10,43 @@ function inboxOf(...known: bigint[]) {
   const taken: number[] = [];
   const take = (_channel: number, sequence: number) => taken.push(sequence);
   const peers = new Map(known.map((identity) => [identity, { identity, take }]));
-  const notes = new Notes(() => {});
-  const inbox = new Inbox(peers as never, notes, undefined as never);
+  const notifications = new Notifications(() => {});
+  const inbox = new Inbox(peers as never, notifications, undefined as never);
   const arrived = (from: bigint, sequence: number) =>
     inbox.arrived(from, sequence, new Uint8Array(), PROGRAM);
-  return { inbox, notes, peers, taken, arrived };
+  return { inbox, notifications, peers, taken, arrived };
 }
 
 test('a message of each sender passes once', () => {
-  const { notes, arrived } = inboxOf(1n, 2n);
+  const { notifications, arrived } = inboxOf(1n, 2n);
   for (const from of [1n, 2n, 3n]) for (const sequence of [2, 1, 2, 1]) arrived(from, sequence);
-  expect(notes.unread).toBe(6);
+  expect(notifications.unread).toBe(6);
 });
 
 test('of any number of senders, the last 65,536 are remembered', () => {
-  const { notes, arrived } = inboxOf();
-  const reader = notes.read();
+  const { notifications, arrived } = inboxOf();
+  const reader = notifications.read();
   for (let from = 0n; from <= 65_536n; from++) {
     arrived(from, 1);
     reader.next();
   }
   arrived(65_536n, 1);
-  expect(notes.unread).toBe(0);
+  expect(notifications.unread).toBe(0);
   arrived(0n, 1);
-  expect(notes.unread).toBe(1);
+  expect(notifications.unread).toBe(1);
 });
 
 test('a peer hears that 4096 messages were taken, and of the next ones when half of them are read', () => {
-  const { notes, taken, arrived } = inboxOf(1n);
+  const { notifications, taken, arrived } = inboxOf(1n);
   for (let sequence = 1; sequence <= 5000; sequence++) arrived(1n, sequence);
   expect(taken.length).toBe(4096);
-  const reader = notes.read();
-  while (notes.unread > 2048) {
+  const reader = notifications.read();
+  while (notifications.unread > 2048) {
     expect(taken.length).toBe(4096);
     reader.next();
   }
   expect(taken).toEqual(Array.from({ length: 5000 }, (_, i) => i + 1));
-  expect(notes.dropped).toBe(0);
+  expect(notifications.dropped).toBe(0);
 });
 
 test('a sender that becomes known hears which of its messages have arrived before', () => {
@@ -60,10 +60,10 @@ test('a sender that becomes known hears which of its messages have arrived befor
 });
 
 test('messages of unknown senders that nobody reads are dropped from a number on, with one warning and a count', async () => {
-  const { notes, arrived } = inboxOf();
+  const { notifications, arrived } = inboxOf();
   const warned = once(process, 'warning');
   for (let i = 1; i <= 65_536; i++) arrived(1n, i);
-  expect(notes).toMatchObject({ received: 65_536, unread: 65_536, dropped: 0 });
+  expect(notifications).toMatchObject({ received: 65_536, unread: 65_536, dropped: 0 });
   let warnings = 0;
   const count = () => {
     warnings += 1;
@@ -71,7 +71,7 @@ test('messages of unknown senders that nobody reads are dropped from a number on
   process.on('warning', count);
   arrived(2n, 1);
   arrived(1n, 65_537);
-  expect(notes).toMatchObject({ received: 65_538, unread: 65_536, dropped: 2 });
+  expect(notifications).toMatchObject({ received: 65_538, unread: 65_536, dropped: 2 });
   const [{ name, message }] = await warned;
   process.off('warning', count);
   expect(name).toBe('LibfabricWarning');
