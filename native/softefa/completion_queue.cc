@@ -60,7 +60,12 @@ void CompletionQueue::countEvent() {
 void CompletionQueue::awaitAcknowledgements() {
   ibv_cq_ex& cq = handle_.verbs;
   ::pthread_mutex_lock(&cq.mutex);
-  while (cq.comp_events_completed != reportedEvents_) ::pthread_cond_wait(&cq.cond, &cq.mutex);
+  // A program that reads events from the descriptor itself acknowledges more than were counted
+  // here.
+  const auto missing = [&] {
+    return static_cast<int32_t>(reportedEvents_ - cq.comp_events_completed);
+  };
+  while (missing() > 0) ::pthread_cond_wait(&cq.cond, &cq.mutex);
   ::pthread_mutex_unlock(&cq.mutex);
 }
 
@@ -215,10 +220,16 @@ int CompletionQueue::poll(int count, ibv_wc* wc) {
 int CompletionQueue::arm() {
   if (ringed_) return armRing();
   armed_ = true;
-  std::lock_guard<std::mutex> lock(polling_);
-  for (QueuePair* queuePair : queuePairs_) {
-    if (queuePair->receivesInto(*this)) queuePair->armReceives();
+  bool unread = false;
+  {
+    std::lock_guard<std::mutex> lock(polling_);
+    for (QueuePair* queuePair : queuePairs_) {
+      if (!queuePair->receivesInto(*this)) continue;
+      queuePair->armReceives();
+      if (queuePair->hasArrival() && queuePair->disarmReceives()) unread = true;
+    }
   }
+  if (unread || listedCount_ != 0) announceIfArmed();
   return 0;
 }
 

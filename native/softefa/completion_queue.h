@@ -65,7 +65,8 @@ class CompletionQueue {
   int next();
   void end();
   int poll(int count, ibv_wc* wc);
-  // Requests an event on the channel for the next completion.
+  // Requests an event on the channel for the next completion. A completion that nobody has polled
+  // yet counts: the doorbell of hardware tells how far the queue was read.
   int arm();
   const Completion& current() const { return current_; }
 

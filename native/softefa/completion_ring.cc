@@ -104,10 +104,10 @@ void CompletionRing::look() {
   // The doorbell has 16 bits, and more entries than they count may have been read since the last
   // one.
   while (unread() > entries_ && unread() >= kBellRange) read_ += kBellRange;
-  arms_ = arms_ || CompletionDoorbell::kArm.of(bell) != 0;
-  // Between two polls, the user may have requested an event and then overwritten the request with a
-  // read position. A spurious event is allowed; a missing one is not.
-  asked_ = asked_ || arms_;
+  // Each change counts as a request for an event: between two looks, the user may have requested
+  // one and then overwritten the request with a read position. A spurious event is allowed; a
+  // missing one is not.
+  asked_ = true;
 }
 
 void CompletionRing::forget(const QueuePair& queuePair) {

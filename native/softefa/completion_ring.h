@@ -35,7 +35,8 @@ class CompletionRing {
   uint64_t unread() const { return told_ && read_ < written_ ? written_ - read_ : 0; }
   // Reads an entry for a user that polls through the library.
   bool take(Completion& completion);
-  // Whether the doorbell has requested the next event since the last call.
+  // Whether the doorbell has been rung since the last call. Each ring counts as a request for an
+  // event.
   bool asked();
   // Handles a queue pair that is destroyed: its user skips the queue pair's entries without a
   // doorbell.
@@ -53,7 +54,6 @@ class CompletionRing {
   uint64_t read_ = 0;  // including skipped entries
   uint32_t lastBell_ = 0;
   bool told_ = false;  // whether the user has ever written how far it has read
-  bool arms_ = false;  // whether the user has ever requested an event
   bool asked_ = false;
 };
 

@@ -98,8 +98,11 @@ class QueuePair {
   // receive_queue.cc
   int postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad);
   bool takeArrival(Completion& completion);
+  bool hasArrival() const;
   bool arrivalsExceed(uint64_t count);
   void armReceives();
+  // Returns false if a sender has announced an arrival meanwhile.
+  bool disarmReceives();
   // Makes processes that add an arrival wake this process's engine.
   void wakeForArrivals();
   // Posts the receives again that processes had claimed when they ended.

@@ -130,6 +130,8 @@ bool QueuePair::arrivalsExceed(uint64_t count) {
   return view_.hasArrived(consumed_ + count);
 }
 
+bool QueuePair::hasArrival() const { return view_.hasArrived(consumed_); }
+
 bool QueuePair::takeArrival(Completion& completion) {
   for (;;) {
     if (!view_.hasArrived(consumed_) || consumed_ >= arrivalLimit_) return false;
@@ -223,5 +225,9 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
 void QueuePair::wakeForArrivals() { view_.region->served = 1; }
 
 void QueuePair::armReceives() { view_.region->armed.exchange(1, std::memory_order_acq_rel); }
+
+bool QueuePair::disarmReceives() {
+  return view_.region->armed.exchange(0, std::memory_order_acq_rel) != 0;
+}
 
 }  // namespace softefa

@@ -90,6 +90,41 @@ TEST(direct_announces_completions_on_a_channel) {
   CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
+// The provider of efa reads events from the descriptor itself, and acknowledges them.
+TEST(direct_first_request_for_an_event_may_be_overwritten) {
+  Asked asked;
+  Device device;
+  ibv_comp_channel* channel = ibv_create_comp_channel(device.context());
+  for (int round = 0; round < 50; ++round) {
+    Shape shape;
+    shape.channel = channel;
+    Endpoint a(device), b(device, shape);
+    DirectUser x(a), y(b);
+    Buffer buffer(device, 64);
+    for (uint16_t i = 0; i < 2; ++i) {
+      y.receive(i, {buffer.all()});
+      y.ringReceives();
+      Send request;
+      request.inlined = {1};
+      x.send(b.address(), request);
+      x.next();
+    }
+    y.tell(true);
+    y.next();
+    y.tell();
+    pollfd fd{channel->fd, POLLIN, 0};
+    unsigned events = 0;
+    for (int wait = 20000; ::poll(&fd, 1, wait) == 1; wait = 0, ++events) {
+      uint64_t cookie = 0;
+      CHECK_EQ(::read(channel->fd, &cookie, sizeof(cookie)), static_cast<ssize_t>(sizeof(cookie)));
+    }
+    CHECK(events > 0);
+    ibv_ack_cq_events(ibv_cq_ex_to_cq(b.cq()), events);
+    y.next();
+  }
+  CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+}
+
 TEST(direct_serves_two_threads_of_users) {
   Asked asked;
   Device device;
