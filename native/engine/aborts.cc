@@ -26,7 +26,7 @@ void Engine::abort(Op& op) {
 
 void Engine::abort(BatchRun& run) {
   Endpoint** endpoint = endpoints.find(run.endpoint);
-  const bool receives = run.batch->counts[1] > 0;
+  const bool receives = run.batch->counts.receive > 0;
   if (endpoint == nullptr || receives || run.aborted) return;
   const auto ends = [&](uint32_t peer) { return endsWithMemory(**endpoint, peer); };
   if (!std::all_of(run.peers.begin(), run.peers.end(), ends)) return;

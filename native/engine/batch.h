@@ -49,13 +49,12 @@ struct Batch {
   // The events that rounds of the next submission wait for besides their operations; may be null.
   std::unique_ptr<RoundEvents> events;
 
-  // The following is valid for one version of the list and one epoch of the engine. Sends and RMA
-  // are in [0], receives in [1].
+  // The following is valid for one version of the list and one epoch of the engine.
   uint64_t version = 0;
   uint64_t epoch = 0;
   uint32_t endpoint = 0;
   std::vector<Operation> list;  // the copy: operations and their blocks
-  uint32_t counts[2] = {0, 0};
+  BySide<uint32_t> counts;
   std::vector<uint32_t> memories;  // used by the operations
   std::vector<uint32_t> peers;
   double sendBytes = 0;
@@ -63,7 +62,7 @@ struct Batch {
   std::vector<double> rooms;      // bytes of each receive, by its index; empty without receives
   // The operations, resolved at the second submission or when they must wait.
   bool compiled = false;
-  std::vector<PostItem> items[2];
+  BySide<std::vector<PostItem>> items;
 
   Operation* shared() const { return reinterpret_cast<Operation*>(block->data()); }
   // Copies the operations in the first `entries` entries of 64 bytes.
@@ -116,8 +115,8 @@ struct BatchRun {
   uint32_t remaining = 0;  // outstanding parts: operations, waiting sides, the posting itself
   uint32_t status = 0;     // of the first failure
   uint32_t error = 0;
-  size_t cursor[2] = {0, 0};  // next item to post
-  double length = 0;          // bytes completed
+  BySide<size_t> cursor;  // next item to post
+  double length = 0;      // bytes completed
   Rounds rounds;
   std::shared_ptr<SharedBlock> samples;
   std::unique_ptr<RoundEvents> events;

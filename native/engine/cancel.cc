@@ -105,13 +105,13 @@ bool Engine::cancelRun(BatchRun& run) {
   Endpoint& endpoint = **found;
   const uint32_t request = run.request;
   for (Lane* lane : endpoint.lanes()) {
-    const bool receives = lane != &endpoint.sendLane;
+    const Side side = endpoint.sideOf(*lane);
     lane->removeIf(
         [&](const Operation& operation) {
           return operation.code == OpCode::kSubmit &&
                  reinterpret_cast<BatchRun*>(operation.flags) == &run;
         },
-        [&](const Operation&) { cancelRestOf(run, receives, kCancelled); });
+        [&](const Operation&) { cancelRestOf(run, side, kCancelled); });
   }
   if (!run.live || run.request != request) return true;
   std::vector<Op*> receives;
@@ -130,8 +130,7 @@ bool Engine::cancelRun(BatchRun& run) {
 }
 
 // Cancels the part of a batch that waits for room.
-void Engine::cancelRestOf(BatchRun& run, bool receives, const Failure& why) {
-  const int side = receives ? 1 : 0;
+void Engine::cancelRestOf(BatchRun& run, Side side, const Failure& why) {
   Batch* const batch = run.batch;
   while (run.cursor[side] < batch->items[side].size()) {
     Operation& operation = *batch->items[side][run.cursor[side]++].operation;

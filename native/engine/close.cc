@@ -12,14 +12,14 @@ namespace fab {
 void Engine::cancelLanes(Endpoint& endpoint) {
   const auto all = [](const Operation&) { return true; };
   for (Lane* lane : endpoint.lanes()) {
-    const bool receives = lane != &endpoint.sendLane;
+    const Side side = endpoint.sideOf(*lane);
     lane->removeIf(all, [&](const Operation& operation) {
       if (operation.code != OpCode::kSubmit) {
         refuse(operation, nullptr, endpoint.end);
         return letGo(operation);
       }
       BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-      cancelRestOf(run, receives, endpoint.end);
+      cancelRestOf(run, side, endpoint.end);
     });
   }
 }

@@ -99,37 +99,40 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
 
 // Determines the objects that a version of a batch uses, and the number of its operations.
 void Engine::survey(Batch& batch, Endpoint& endpoint) {
-  for (auto& side : batch.items) side.clear();
+  batch.items.send.clear();
+  batch.items.receive.clear();
   batch.compiled = false;
   batch.memories.clear();
   batch.peers.clear();
-  batch.counts[0] = batch.counts[1] = 0;
+  batch.counts = {};
   batch.sendBytes = 0;
   batch.receivesMessages = false;
   batch.rooms.clear();
   batch.forEach([&](const Operation& o) {
-    const bool receives = isReceive(o.code);
-    ++batch.counts[receives ? 1 : 0];
+    const Side side = sideOf(o.code);
+    ++batch.counts[side];
     forEachMemory(o, [&](uint32_t handle) { note(batch.memories, handle); });
     note(batch.peers, o.peer);
     batch.receivesMessages |= o.code == OpCode::kRecv;
-    if (receives) batch.noteRoom(o);
-    if (!receives && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
+    if (side == Side::kReceive) batch.noteRoom(o);
+    if (side == Side::kSend && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
   });
 }
 
 void Engine::compile(Batch& batch, Endpoint& endpoint) {
-  for (const int side : {0, 1}) batch.items[side].reserve(batch.counts[side]);
+  batch.items.send.reserve(batch.counts.send);
+  batch.items.receive.reserve(batch.counts.receive);
   batch.forEach([&](Operation& o) {
-    const bool receives = isReceive(o.code);
-    PostItem& item = batch.items[receives ? 1 : 0].emplace_back();
+    const Side side = sideOf(o.code);
+    PostItem& item = batch.items[side].emplace_back();
     item.operation = &o;
     item.general = needsMoreThanTheCall(o, endpoint);
     if (item.general) return;
-    item.flags = o.flags | (receives ? endpoint.receiveFlags : endpoint.sendFlags);
+    item.flags = o.flags | endpoint.defaultFlags(side);
     resolve(item, endpoint);
   });
-  for (auto& side : batch.items) setMore(side, endpoint.more);
+  setMore(batch.items.send, endpoint.more);
+  setMore(batch.items.receive, endpoint.more);
   batch.compiled = true;
 }
 
@@ -197,16 +200,16 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   Batch& batch = *run.batch;
   if (run.events && !mark(run)) return endRound(run);
   run.accepted = epoch_;
-  run.cursor[0] = run.cursor[1] = 0;
+  run.cursor = {};
   run.remaining = 1;  // the posting itself
   // Receives first, so that replies to the sends find them.
-  for (const bool receives : {true, false}) {
-    const uint32_t count = batch.counts[receives ? 1 : 0];
+  for (const Side side : {Side::kReceive, Side::kSend}) {
+    const uint32_t count = batch.counts[side];
     if (count == 0) continue;
     run.remaining += count;
-    const bool behind = receives && batch.receivesMessages && endpoint.hasBuffer();
-    if (!behind && endpoint.lane(receives).empty() &&
-        (compiled ? advance(run, endpoint, receives) : advanceOnce(run, endpoint, receives))) {
+    const bool behind = side == Side::kReceive && batch.receivesMessages && endpoint.hasBuffer();
+    if (!behind && endpoint.lane(side).empty() &&
+        (compiled ? advance(run, endpoint, side) : advanceOnce(run, endpoint, side))) {
       continue;
     }
     if (!batch.compiled) compile(batch, endpoint);
@@ -220,7 +223,7 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
     if (behind) {
       wait(endpoint.behindBuffer, waiting);
     } else {
-      block(endpoint, waiting, receives);
+      block(endpoint, waiting, side);
     }
   }
   finishRun(run, Completion{});
@@ -235,19 +238,19 @@ void Engine::posted(BatchRun& run, const Operation& operation) {
 }
 
 // Posts one side of a batch that is not compiled. Returns false if operations remain.
-bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
-  const uint32_t count = run.batch->counts[receives ? 1 : 0];
-  size_t& cursor = run.cursor[receives ? 1 : 0];
-  const uint64_t defaults = receives ? endpoint.receiveFlags : endpoint.sendFlags;
+bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, Side side) {
+  const uint32_t count = run.batch->counts[side];
+  size_t& cursor = run.cursor[side];
+  const uint64_t defaults = endpoint.defaultFlags(side);
   bool full = false;
   run.batch->forEach([&](Operation& o) {
-    if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
+    if (full || cursor == kPostsPerTurn || sideOf(o.code) != side) return;
     run.batch->readTag(o);
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
     const uint64_t more = last ? 0 : endpoint.more;
     refusal_ = "";
     ssize_t ret;
-    if (needsMoreThanTheCall(o, endpoint) || (receives && !endpoint.held.empty())) {
+    if (needsMoreThanTheCall(o, endpoint) || (side == Side::kReceive && !endpoint.held.empty())) {
       ret = post(o, endpoint, &run, 0);
     } else {
       Resolved resolved;
@@ -272,9 +275,9 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
 }
 
 // Posts one side of a compiled batch. Returns false if operations remain.
-bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
-  std::vector<PostItem>& items = run.batch->items[receives ? 1 : 0];
-  size_t& cursor = run.cursor[receives ? 1 : 0];
+bool Engine::advance(BatchRun& run, Endpoint& endpoint, Side side) {
+  std::vector<PostItem>& items = run.batch->items[side];
+  size_t& cursor = run.cursor[side];
   const size_t first = cursor;
   const size_t end = std::min(items.size(), (first + kPostsPerTurn) / kMoreRun * kMoreRun);
   ssize_t ret = 0;
@@ -282,7 +285,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
     PostItem& item = items[cursor];
     Operation& operation = *item.operation;
     run.batch->readTag(operation);
-    if (item.general || (receives && !endpoint.held.empty())) {
+    if (item.general || (side == Side::kReceive && !endpoint.held.empty())) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
       // Its peer may have started by now.

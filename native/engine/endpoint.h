@@ -69,7 +69,10 @@ class Endpoint : public Resource {
   fid_ep* opened() const;
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
-  Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
+  Lane& lane(Side side) { return side == Side::kSend ? sendLane : receiveLane; }
+  Side sideOf(const Lane& lane) const { return &lane == &sendLane ? Side::kSend : Side::kReceive; }
+  // The default flags of operations: fi_tx_attr and fi_rx_attr.
+  uint64_t defaultFlags(Side side) const { return side == Side::kSend ? sendFlags : receiveFlags; }
   std::array<Lane*, 3> lanes() { return {&receiveLane, &behindBuffer, &sendLane}; }
   // Whether receives of messages must wait in behindBuffer.
   bool hasBuffer() const { return buffer != nullptr || !behindBuffer.empty(); }

@@ -275,9 +275,9 @@ class Engine {
   template <typename Match>
   bool anyWaiting(Match&& match) const;
   unsigned retryBlocked();
-  bool retryLane(Endpoint& endpoint, bool receives);
-  bool retryFront(Endpoint& endpoint, Lane& lane, bool receives);
-  void block(Endpoint& endpoint, const Operation& operation, bool receives);
+  bool retryLane(Endpoint& endpoint, Side side);
+  bool retryFront(Endpoint& endpoint, Lane& lane);
+  void block(Endpoint& endpoint, const Operation& operation, Side side);
   void noteBlocked(Endpoint& endpoint);
   void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
               const char* text) {
@@ -293,8 +293,8 @@ class Engine {
   void compile(Batch& batch, Endpoint& endpoint);
   void resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted = kNow);
   void posted(BatchRun& run, const Operation& operation);
-  bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
-  bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
+  bool advanceOnce(BatchRun& run, Endpoint& endpoint, Side side);
+  bool advance(BatchRun& run, Endpoint& endpoint, Side side);
 
   // runs.cc
   BatchRun& takeRun();
@@ -370,7 +370,7 @@ class Engine {
   bool cancelPosted(uint32_t request);
   Op* findPosted(uint32_t request);
   bool cancelRun(BatchRun& run);
-  void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
+  void cancelRestOf(BatchRun& run, Side side, const Failure& why);
 
   // aborts.cc
   bool endsWithMemory(const Endpoint& endpoint, uint32_t peer);

@@ -35,6 +35,21 @@ enum class OpCode : uint8_t {
 };
 
 inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }
+
+// The two sides of an endpoint. Each has a lane, a completion queue and default flags.
+enum class Side { kSend, kReceive };
+inline Side sideOf(OpCode code) { return isReceive(code) ? Side::kReceive : Side::kSend; }
+
+// A value for each side.
+template <typename T>
+struct BySide {
+  T send{};
+  T receive{};
+
+  T& operator[](Side side) { return side == Side::kSend ? send : receive; }
+  const T& operator[](Side side) const { return side == Side::kSend ? send : receive; }
+};
+
 inline bool isInject(OpCode code) {
   return code == OpCode::kInject || code == OpCode::kTinject || code == OpCode::kInjectWrite;
 }

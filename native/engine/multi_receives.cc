@@ -125,7 +125,7 @@ bool Engine::postRest(Op& op, Completion& result) {
 bool Engine::resumeReceives(Endpoint& endpoint) {
   Lane& lane = endpoint.behindBuffer;
   while (!lane.empty() && endpoint.buffer == nullptr) {
-    if (!retryFront(endpoint, lane, true)) return false;
+    if (!retryFront(endpoint, lane)) return false;
   }
   return true;
 }

@@ -30,21 +30,21 @@ void Engine::consume(const Operation& operation) {
     return refuse(operation, nullptr, whyClosed(operation.endpoint));
   }
   Endpoint& endpoint = **found;
-  const bool receives = isReceive(operation.code);
-  if (receives && waitsForBuffer(operation, endpoint)) {
+  const Side side = sideOf(operation.code);
+  if (side == Side::kReceive && waitsForBuffer(operation, endpoint)) {
     return wait(endpoint.behindBuffer, operation);
   }
-  Lane& lane = endpoint.lane(receives);
+  Lane& lane = endpoint.lane(side);
   if (!lane.empty()) return wait(lane, operation);
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
-  if (ret == -FI_EAGAIN) return block(endpoint, operation, receives);
+  if (ret == -FI_EAGAIN) return block(endpoint, operation, side);
   if (ret < 0)
     refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
 }
 
-void Engine::block(Endpoint& endpoint, const Operation& operation, bool receives) {
-  wait(endpoint.lane(receives), operation);
-  endpoint.hasSent |= !receives;  // shm may have announced the endpoint to the peer
+void Engine::block(Endpoint& endpoint, const Operation& operation, Side side) {
+  wait(endpoint.lane(side), operation);
+  endpoint.hasSent |= side == Side::kSend;  // shm may have announced the endpoint to the peer
   noteBlocked(endpoint);
 }
 
@@ -222,8 +222,8 @@ unsigned Engine::retryBlocked() {
   const uint64_t before = control_->stats.operations;
   for (size_t i = 0; i < blocked_.size();) {
     Endpoint& endpoint = *blocked_[i];
-    const bool receivesDone = resumeReceives(endpoint) && retryLane(endpoint, true);
-    const bool sendsDone = retryLane(endpoint, false);
+    const bool receivesDone = resumeReceives(endpoint) && retryLane(endpoint, Side::kReceive);
+    const bool sendsDone = retryLane(endpoint, Side::kSend);
     if (receivesDone && sendsDone) {
       blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
     } else {
@@ -234,15 +234,16 @@ unsigned Engine::retryBlocked() {
 }
 
 // Posts operations that wait in a lane. Returns true if the lane is empty.
-bool Engine::retryLane(Endpoint& endpoint, bool receives) {
+bool Engine::retryLane(Endpoint& endpoint, Side side) {
+  const bool receives = side == Side::kReceive;
   if (receives && endpoint.receiveStaging && !replenish(endpoint)) return false;
-  Lane& lane = endpoint.lane(receives);
+  Lane& lane = endpoint.lane(side);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;
     if (receives && waitsForBuffer(lane.front(), endpoint)) {
       endpoint.behindBuffer.push(lane.front());
       lane.pop();
-    } else if (!retryFront(endpoint, lane, receives)) {
+    } else if (!retryFront(endpoint, lane)) {
       return false;
     }
   }
@@ -250,11 +251,11 @@ bool Engine::retryLane(Endpoint& endpoint, bool receives) {
 }
 
 // Posts the first operation of a lane. Returns false if the provider has no room for it.
-bool Engine::retryFront(Endpoint& endpoint, Lane& lane, bool receives) {
+bool Engine::retryFront(Endpoint& endpoint, Lane& lane) {
   Operation& operation = lane.front();
   if (operation.code == OpCode::kSubmit) {
     BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-    if (!advance(run, endpoint, receives)) return false;
+    if (!advance(run, endpoint, endpoint.sideOf(lane))) return false;
     lane.pop();
     finishRun(run, Completion{});
     return true;

@@ -48,8 +48,8 @@ void Engine::hold(BatchRun& run, Endpoint& endpoint) {
     ++peer->inFlight;
     run.peers.push_back(handle);
   }
-  endpoint.hasSent |= run.batch->counts[0] > 0;
-  if (run.batch->counts[0] > 0) ++transmitting_;
+  endpoint.hasSent |= run.batch->counts.send > 0;
+  if (run.batch->counts.send > 0) ++transmitting_;
   ++endpoint.inFlight;
   ++inFlight_;
 }
@@ -113,7 +113,7 @@ void Engine::endRun(BatchRun& run) {
   Batch& batch = *run.batch;
   run.live = false;
   --inFlight_;
-  if (batch.counts[0] > 0) --transmitting_;
+  if (batch.counts.send > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
   for (const uint32_t handle : run.memories) releaseMemory(handle, run.aborted);
   for (const uint32_t handle : run.peers) releasePeer(handle, run.status == 0);

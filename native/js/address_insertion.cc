@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "../objects/domain.h"
-#include "../objects/introductions.h"
+#include "../objects/shm_handshake.h"
 #include "../providers/address_format.h"
 #include "../providers/local_peers.h"
 #include "../providers/own_name.h"
@@ -121,7 +121,7 @@ uint32_t insertOne(AddressVector& av, const uint8_t* address) {
     const Hold hold(av.domain().engine());
     return insertAddress(av, address);
   }();
-  introductions::introduce(av, address);
+  shm_handshake::exchangeNames(av, address);
   return peer;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../objects/domain.h"
-#include "../objects/introductions.h"
+#include "../objects/shm_handshake.h"
 #include "../providers/address_format.h"
 #include "addon.h"
 #include "address_insertion.h"
@@ -82,8 +82,9 @@ struct Addresses {
 };
 
 // Inserting an address may need a system call (efa: an address handle). This worker holds the
-// engine for several insertions at a time, but only briefly, so that calls that need it immediately
-// run in between, and the engine too: on a busy machine its driver may not run for milliseconds.
+// engine for several insertions at a time, but only briefly. Calls that need the engine
+// immediately, and the engine itself, can run in between. On a busy machine, the engine's driver
+// may not run for milliseconds.
 class InsertMany final : public Insertion {
  public:
   InsertMany(Napi::Env env, std::shared_ptr<AddressVector> av, Addresses addresses)
@@ -96,14 +97,14 @@ class InsertMany final : public Insertion {
   static constexpr auto kHeld = std::chrono::microseconds(500);
   static constexpr auto kFree = std::chrono::microseconds(100);
   static constexpr uint64_t kTurns = 16;  // of an engine that has work, between two holds
-  static constexpr auto kLongestWait = std::chrono::milliseconds(5);  // for them
+  static constexpr auto kLongestWait = std::chrono::milliseconds(5);  // for these turns
 
   void insert() override {
     while (peers_.size() < addresses_.size()) {
       const size_t first = peers_.size();
       insertSome();
       for (size_t i = first; i < peers_.size(); ++i) {
-        introductions::introduce(*av_, addresses_.at(i));
+        shm_handshake::exchangeNames(*av_, addresses_.at(i));
       }
       std::this_thread::sleep_for(kFree);  // a mutex favours the thread that has just released it
     }

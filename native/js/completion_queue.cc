@@ -46,8 +46,8 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
       anyFormat
           ? FI_CQ_FORMAT_TAGGED
           : static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
-  // The engine needs flags and data to tell what arrived. Completions report only the requested
-  // format.
+  // The engine needs flags and data to determine what arrived. Completions report only the
+  // requested format.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
   const ProviderTraits& traits = traitsOf(domain->info());
   if (attr.size == 0 && traits.overrunsQueues) {
@@ -89,7 +89,7 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   Engine& engine = engineOf(*queue);
   const Hold hold(engine);
   engine.beginOutsideRing(request);
-  // A call that was aborted waits until the engine has read that.
+  // A call that was aborted keeps waiting until the engine has read the abort.
   if (queue->immediates.expecting(value) && engine.hasSubmissions()) engine.turn();
   if (queue->immediates.expecting(value)) {
     throw Misuse(Misuse::Kind::kState, "ERR_INVALID_STATE",

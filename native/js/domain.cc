@@ -68,7 +68,8 @@ DriverOptions driverOptions(const Napi::Object& options) {
   return result;
 }
 
-// The thread of another domain, which is to turn this one as well. Null if there is no other.
+// The thread of another domain, which must turn this domain as well. Null if there is no other
+// domain.
 std::shared_ptr<PollThread> threadOf(const Napi::Value& other) {
   if (other.IsUndefined()) return nullptr;
   const auto domain = unwrap<Domain>(other);

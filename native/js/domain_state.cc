@@ -65,8 +65,8 @@ Napi::Array batchRows(Napi::Env env, Engine& engine) {
   engine.batches.forEach([&](uint32_t handle, const std::unique_ptr<Batch>& batch) {
     auto row = rows.add();
     row.Set("id", handle);
-    row.Set("sends", batch->counts[0]);
-    row.Set("receives", batch->counts[1]);
+    row.Set("sends", batch->counts.send);
+    row.Set("receives", batch->counts.receive);
     row.Set("inFlight", batch->runs);
   });
   return rows.array();
@@ -109,7 +109,7 @@ Napi::Object memoryRow(Napi::Env env, Engine& engine) {
   return row;
 }
 
-// The addresses of peers. Each is looked up once.
+// The addresses of peers. Each address is looked up once.
 class PeerNames {
  public:
   explicit PeerNames(Engine& engine) : engine_(engine) {}

@@ -9,7 +9,7 @@
 #include "../engine/endpoint.h"
 #include "../engine/resolve.h"
 #include "../objects/domain.h"
-#include "../objects/introductions.h"
+#include "../objects/shm_handshake.h"
 #include "../providers/info.h"
 #include "../providers/local_peers.h"
 #include "../providers/own_name.h"
@@ -225,7 +225,7 @@ Napi::Object openEndpoint(const Napi::CallbackInfo& args) {
 Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   return naming(*unwrap<Info>(args[1])->info, [&] {
     const Napi::Object opened = openEndpoint(args);
-    introductions::introduce(*unwrap<Endpoint>(opened.Get("handle")));
+    shm_handshake::exchangeNames(*unwrap<Endpoint>(opened.Get("handle")));
     return opened;
   });
 }

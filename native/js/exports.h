@@ -2,8 +2,8 @@
 
 #include <napi.h>
 
-// What each part of the addon adds to its exports. Apart from addon.h and the conversions of values
-// (values.h, flags.h, info.h, ..._js.h), no other header needs node-addon-api.
+// Each function adds one part of the addon to its exports. Apart from addon.h and the conversions
+// of values (values.h, flags.h, info.h, ..._js.h), no other header needs node-addon-api.
 namespace fab {
 
 // version, libraryPath, strerror, getinfo, query, infoToString, getparams.

@@ -119,7 +119,7 @@ class Register final : public Napi::AsyncWorker {
 
  private:
   void settle() {
-    if (!failure_ && region_->closed()) {  // its domain has closed in the meantime
+    if (!failure_ && region_->closed()) {  // its domain was closed in the meantime
       failure_ = std::make_unique<FabricFailure>(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
     }
     if (failure_) return deferred_.Reject(toJsError(Env(), *failure_));

@@ -43,14 +43,14 @@ Napi::Value transferEngine(const Napi::CallbackInfo& args) {
   return wrapHandle(args.Env(), std::move(hub));
 }
 
-// transferRail(engine, domain, endpoint, numaNode): -1 if it is unknown
+// transferRail(engine, domain, endpoint, numaNode): adds a rail. `numaNode` is -1 if it is unknown
 Napi::Value transferRail(const Napi::CallbackInfo& args) {
   unwrap<Hub>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]),
                                 args[3].As<Napi::Number>());
   return args.Env().Undefined();
 }
 
-// transferBegin(engine): after the last rail was added
+// transferBegin(engine): starts the rails, after the last one was added
 Napi::Value transferBegin(const Napi::CallbackInfo& args) {
   unwrap<Hub>(args[0])->begin();
   return args.Env().Undefined();
@@ -67,7 +67,7 @@ Napi::Value transferClose(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferSilence(engine): ends the events
+// transferSilence(engine): ends the delivery of events
 Napi::Value transferSilence(const Napi::CallbackInfo& args) {
   unwrapAny<Hub>(args[0])->events.close();
   return args.Env().Undefined();

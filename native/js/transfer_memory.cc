@@ -44,13 +44,13 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// transferRevoke(engine, offer): ends an offer, as soon as the peer has no copy under way
+// transferRevoke(engine, offer): ends an offer, as soon as the peer has no copy in flight
 Napi::Value transferRevoke(const Napi::CallbackInfo& args) {
   unwrapAny<Hub>(args[0])->revoke(unwrapAny<Offer>(args[1]));
   return args.Env().Undefined();
 }
 
-// transferWithdraw(engine, offer): ends it at once
+// transferWithdraw(engine, offer): ends an offer at once
 Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
   const auto hub = unwrapAny<Hub>(args[0]);
   hub->withdraw(unwrapAny<Offer>(args[1]));
@@ -105,7 +105,8 @@ Napi::Value transferUnmap(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferNumaNode(bytes): of the memory, whose pages are there. -1 if it is unknown, or on several
+// transferNumaNode(bytes): the NUMA node of the memory, whose pages must be present. -1 if the node
+// is unknown, or if the pages are on several nodes
 Napi::Value transferNumaNode(const Napi::CallbackInfo& args) {
   if (!args[0].IsTypedArray()) throwInvalidType("bytes", "a typed array", args[0]);
   const auto bytes = args[0].As<Napi::Uint8Array>();

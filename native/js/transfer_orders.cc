@@ -33,7 +33,7 @@ using transfer::toText;
 using transfer::toUint32;
 using transfer::Transfer;
 
-// Triples of address, key and whether they are valid, for each rail of the peer.
+// Reads three values for each rail of the peer: the address, the key, and whether they are valid.
 std::vector<Target> toTargets(const Napi::Value& value) {
   const auto array = value.As<Napi::BigUint64Array>();
   std::vector<Target> targets(array.ElementLength() / 3);
@@ -43,8 +43,8 @@ std::vector<Target> toTargets(const Napi::Value& value) {
   return targets;
 }
 
-// Uses the numbers of the offer: its own for the slices that its token implies, else those for a
-// plan.
+// Numbers the slices. Slices that the offer's token implies get the offer's own numbers. Other
+// slices get its numbers for a plan.
 void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
   const size_t count = order.slicing.slices.size();
   order.planned = !whole || !order.notification.empty() || count != expected;
@@ -64,7 +64,7 @@ void useMapping(Order& order, std::shared_ptr<Mapping> mapping, uint64_t offset)
   order.mapped = offset;
 }
 
-// The members that transferStart() reads of an object.
+// The members that transferStart() reads from an object.
 class Members {
  public:
   explicit Members(const Napi::Value& object) : object_(object.As<Napi::Object>()) {}
@@ -117,8 +117,8 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// transferRepeat(engine, transfer): starts a transfer again that has ended. Returns its new id, or
-// 0 if a copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
+// transferRepeat(engine, transfer): starts an ended transfer again. Returns its new id, or 0 if a
+// copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
 Napi::Value transferRepeat(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
   if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);

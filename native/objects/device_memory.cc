@@ -38,7 +38,7 @@ void checkDmabuf(const fi_info& info, uint64_t access) {
   }
   // For atomics, and for RMA of peers that do not use their NIC's RDMA, the provider of the target
   // copies with the CPU (efa_rdm_rma_verified_copy_iov in prov/efa/src/rdm/efa_rdm_rma.c, 2.1 to
-  // 2.6). It takes the dmabuf for host memory, and would fault.
+  // 2.6). The provider mistakes the dmabuf for host memory, and would fault.
   if (!isDirect(info) && (access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0) {
     refuse(FI_EOPNOTSUPP,
            "can give peers access only on the fabric efa-direct: the provider of efa may answer "
@@ -66,7 +66,7 @@ void holdPointer(DeviceMemory& memory) {
   memory.backing = usePointer(memory.iface, start, memory.length);
 }
 
-// The kernel wants the same offset within a page in the dmabuf and in the addresses.
+// The kernel requires the same offset within a page in the dmabuf and in the addresses.
 void reserveAddresses(DeviceMemory& memory) {
   if (memory.reach != Reach::kDmabuf) return;
   const uint64_t start = memory.offset % kPage;

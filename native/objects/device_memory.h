@@ -28,7 +28,7 @@ struct DeviceMemory {
   uint64_t offset = 0;
 };
 
-// JavaScript's hold on a dmabuf, with a descriptor of its own.
+// JavaScript's reference to a dmabuf, with a descriptor of its own.
 struct DmabufHold {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x646d620000000001};
   static constexpr const char* kName = "DmabufHold";

@@ -19,10 +19,10 @@ struct Range {
   }
 };
 
-// Workers and the threads of engines share it.
+// Workers and the threads of engines share this object.
 class Ranges {
  public:
-  // References keep it for regions that are released while the process exits.
+  // Each reference keeps the object for regions that are released while the process exits.
   static const std::shared_ptr<Ranges>& ofProcess() {
     static const auto ranges = std::make_shared<Ranges>();
     return ranges;

@@ -9,7 +9,7 @@ namespace fab {
 
 namespace {
 
-// The rights that the provider needs for those that were asked for.
+// The further rights that the provider needs for the requested rights.
 uint64_t furtherRights(const Domain& domain, uint64_t access) {
   const bool written = (access & FI_REMOTE_WRITE) != 0;
   return written && traitsOf(domain.info()).writesAsReceives ? FI_RECV : 0;

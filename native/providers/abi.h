@@ -11,8 +11,9 @@
 #include <string>
 
 // The addon is one binary for every libfabric. It is compiled with the headers of 1.17, runs with
-// any later release, and asks for the newest API version that both sides know. The requested
-// version changes the following (v1.17.0 to v2.6.0, `git grep api_version -- src prov`):
+// any later release, and asks for the newest API version that both the addon and the library know.
+// The requested version changes the following (v1.17.0 to v2.6.0,
+// `git grep api_version -- src prov`):
 //
 //   1.18  efa uses the device's RDMA on devices 0xefa0 and 0xefa1, instead of emulating it, and
 //         accepts FI_OPT_EFA_USE_DEVICE_RDMA
@@ -26,10 +27,9 @@
 //   2.5   fi_domain_attr  max_cntr_value, max_err_cntr_value
 //
 // - This file defines the newest form of each structure that libfabric writes, or whose size
-// depends
-//   on the requested version.
-// - Entries of fi_getinfo(3) have the newest form that the loaded library knows, whatever symbol
-//   version returned them. The addon passes them back to the library unchanged.
+//   depends on the requested version.
+// - Entries of fi_getinfo(3) have the newest form that the loaded library knows, regardless
+//   of the symbol version that returned them. The addon passes them back to the library unchanged.
 // - libfabric truncates hints to the form of the symbol version that the binary is linked with. The
 //   addon therefore refuses hints that its headers lack (info_from_js.cc).
 // - All other structures are those of 1.17.
@@ -63,7 +63,7 @@ inline std::string releaseText() {
   return text;
 }
 
-// Its first two numbers.
+// The first two numbers of the release.
 inline uint32_t release() {
   unsigned major = 0;
   unsigned minor = 0;

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The time that a thread has used of processors.
+// The processor time that a thread has used.
 std::chrono::nanoseconds processorTime(pthread_t thread) {
   clockid_t clock{};
   timespec time{};
@@ -26,7 +26,7 @@ std::chrono::nanoseconds processorTime(pthread_t thread) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// The closing thread and its waiting caller share it; the last of them destroys it.
+// The closing thread and its waiting caller share this object. The last of them destroys it.
 struct Attempt {
   explicit Attempt(Fid<fid_ep> fid) : endpoint(std::move(fid)) {}
 

@@ -11,8 +11,8 @@ namespace fab {
 // Closes an endpoint whose provider waits in fi_close(3) for its peers. Returns the result of
 // fi_close(3). If the call takes longer than the timeout, returns -FI_ETIMEDOUT: the call continues
 // on a thread of its own with all locks that it holds, and the caller no longer owns the endpoint.
-// The call polls, so the timeout is of the time that it gets of a processor. On a busy machine up
-// to four times as much may pass.
+// The call polls, so the timeout limits the processor time that the call gets. On a busy machine,
+// up to four times as much time may pass.
 int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds timeout);
 
 }  // namespace fab

@@ -25,8 +25,8 @@ struct Name {
 struct Registry {
   std::mutex mutex;
   std::unordered_map<std::string, Name> names;
-  std::unordered_set<std::string> gone;  // closed names, which the provider never forgets
-  std::set<std::set<std::string>> met;   // pairs of names
+  std::unordered_set<std::string> gone;        // closed names, which the provider never forgets
+  std::set<std::set<std::string>> handshakes;  // by pairs of names
 };
 
 // The domain no longer reaches the name. Returns whether the name needs no entry any more.
@@ -70,13 +70,13 @@ std::shared_ptr<Endpoint> endpointOf(const std::string& name) {
   return found == registry().names.end() ? nullptr : found->second.endpoint.lock();
 }
 
-bool meet(const std::string& one, const std::string& other) {
+bool addHandshake(const std::string& one, const std::string& other) {
   const std::lock_guard<std::mutex> lock(registry().mutex);
-  return registry().met.insert({one, other}).second;
+  return registry().handshakes.insert({one, other}).second;
 }
 
 bool addPeer(const std::string& name, const Domain& domain) {
-  auto& [mutex, names, gone, met] = registry();
+  auto& [mutex, names, gone, handshakes] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   if (gone.count(name) > 0 || names[name].closed) return false;
   names[name].inserters.insert(&domain);
@@ -84,7 +84,7 @@ bool addPeer(const std::string& name, const Domain& domain) {
 }
 
 void removePeer(const std::string& name, const Domain& domain) {
-  auto& [mutex, names, gone, met] = registry();
+  auto& [mutex, names, gone, handshakes] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = names.find(name);
   if (found != names.end() && forget(found->second, domain, found->first, gone)) names.erase(found);
@@ -96,13 +96,13 @@ bool isOwn(const std::string& name) {
   return found != registry().names.end() && found->second.home != nullptr;
 }
 
-// Two kinds of domains may reach an endpoint: those that inserted its address, and those to which
-// it may have sent.
+// Two kinds of domains may reach an endpoint: domains that inserted its address, and domains to
+// which it may have sent.
 bool removeEndpoint(const std::string& name) {
-  auto& [mutex, names, gone, met] = registry();
+  auto& [mutex, names, gone, handshakes] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
-  for (auto pair = met.begin(); pair != met.end();) {
-    pair = pair->count(name) > 0 ? met.erase(pair) : std::next(pair);
+  for (auto pair = handshakes.begin(); pair != handshakes.end();) {
+    pair = pair->count(name) > 0 ? handshakes.erase(pair) : std::next(pair);
   }
   Name& entry = names[name];
   entry.closed = true;
@@ -120,7 +120,7 @@ bool removeEndpoint(const std::string& name) {
 }
 
 void removeDomain(const Domain& domain) {
-  auto& [mutex, names, gone, met] = registry();
+  auto& [mutex, names, gone, handshakes] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto entry = names.begin(); entry != names.end();) {
     if (entry->second.home == &domain) entry->second.home = nullptr;

@@ -29,9 +29,9 @@ std::string nameOf(const fi_info& info, const void* address);
 bool addEndpoint(const std::string& name, const Domain& domain, std::weak_ptr<Endpoint> endpoint);
 // The open endpoint of this process that has the name; null if there is none.
 std::shared_ptr<Endpoint> endpointOf(const std::string& name);
-// Records that two endpoints have been introduced to each other: introductions.h. Returns false if
-// they had been before.
-bool meet(const std::string& one, const std::string& other);
+// Records the handshake between two endpoints: shm_handshake.h. Returns false if it was recorded
+// before.
+bool addHandshake(const std::string& one, const std::string& other);
 // Records that the domain inserts the name. Returns false if the name's endpoint was closed.
 bool addPeer(const std::string& name, const Domain& domain);
 // Records that the domain no longer reaches the name.

@@ -34,8 +34,8 @@ struct Owner {
   uint64_t space;
 };
 
-// Whose file it is: withOwnName() chooses the first two parts of the name, shm adds the user and a
-// number.
+// Returns the owner of a file. withOwnName() chooses the first two parts of the name, and shm adds
+// the user and a number.
 std::optional<Owner> ownerOf(const std::string& name) {
   Owner owner{};
   int uid = 0;

@@ -52,8 +52,9 @@ void Parking::orphan(Parking parking) {
   all().parkings.push_back(std::move(parking));
 }
 
-// Not under the mutex: if a call of the provider does not return, other threads must not wait for
-// this one. A thread that looks meanwhile does not find the parkings: this one then looks again.
+// Closes without holding the mutex: if a provider call does not return, other threads must not wait
+// for this thread. A thread that looks in the meantime does not find the parkings, so this thread
+// then looks again.
 void Parking::closeUnreachableOrphans() {
   auto& [mutex, kept, looks] = all();
   std::unique_lock<std::mutex> lock(mutex);

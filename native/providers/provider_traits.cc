@@ -23,11 +23,11 @@ ProviderTraits shm() {
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
   shm.takesOverRegions = FI_MAJOR(fi_version()) < 2;  // 1.17; not 2.3, 2.6
-  shm.needsIntroductions = fi_version() >= FI_VERSION(2, 5);
+  shm.needsShmHandshake = fi_version() >= FI_VERSION(2, 5);
   // The response to a write needs room as well (1.17 to 2.6).
   shm.leastReceives = 2;
-  // 1.17 to 2.6: a message that is not copied through a buffer of the receiver, over 4 KiB. With
-  // process_vm_readv(2) it loops, without it waits for the rest to be copied.
+  // 1.17 to 2.6: this affects messages over 4 KiB, which are not copied through a buffer of the
+  // receiver. With process_vm_readv(2), shm loops. Otherwise, shm waits for the rest to be copied.
   shm.failsOnLongMessages = true;
   // If a message is longer than the free part, it (1.17 to 2.6) subtracts the length of the message
   // from that of the free part, and later messages go past the end.
@@ -75,7 +75,7 @@ ProviderTraits efa() {
   efa.keepsAddresses = true;
   efa.queriesFreeShared = true;  // 1.17
   efa.keepsVectors = true;       // 1.17 at least
-  // efa_conn_rdm_init (1.17) takes the head of an empty list for an endpoint.
+  // efa_conn_rdm_init (1.17) mistakes the head of an empty list for an endpoint.
   efa.insertsWithEndpoint = FI_MAJOR(fi_version()) < 2;
   // If the device has RDMA read but not RDMA write, the target of a write reads the data. 2.1 does
   // not register the region for that.
@@ -83,20 +83,21 @@ ProviderTraits efa() {
   // The NIC writes the completions of efa-direct and of datagrams.
   efa.overrunsQueues = true;
   // It (1.19 to 2.6) cuts a message into as many packets as fit into the device's own queue, and
-  // waits forever for that many in a smaller one. 2.5 and 2.6 also write past the end of an array.
+  // waits forever for room for that many in a smaller queue. 2.5 and 2.6 also write past the end of
+  // an array.
   if (fi_version() >= FI_VERSION(1, 19)) efa.leastSends = SIZE_MAX;
   efa.needsCredits = efa.leastSends != 0;
   // It (1.22 to 2.6) holds back operations that waited for a peer's handshake, until another
   // operation rings the doorbell. efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
-  // Before 1.22 it refuses them with FI_EAGAIN. An undelivered handshake is an error of the event
-  // queue and ends no operation (1.22 to 2.6).
+  // Before 1.22, efa refuses operations with FI_EAGAIN until the peer has answered. An undelivered
+  // handshake is an error of the event queue and ends no operation (1.22 to 2.6).
   efa.holdsUntilAnswered = fi_version() >= FI_VERSION(1, 22);
   efa.waitsInClose = true;
   // Without an event queue it (1.17 to 2.6 at least) calls abort(3).
   efa.breaksEndpoint = breaksEfaEndpoint;
   efa.sharesMemory = true;
-  efa.needsIntroductions = fi_version() >= FI_VERSION(2, 5);
+  efa.needsShmHandshake = fi_version() >= FI_VERSION(2, 5);
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
   // It (2.5, 2.6) never consumes the device's event, so its file descriptor stays readable.
   efa.unreliableDescriptor = true;
@@ -110,10 +111,11 @@ ProviderTraits efa() {
   // to all registered memory (1.17), and keeps memory registered after its region is closed.
   efa.copiesMessages = 8192;
   efa.directFabric = "efa-direct";
-  // It offers as many elements as fit into a packet. To a peer of its host it passes them to shm,
-  // whose buffers have this size: shm (1.17) drops the rest, or crashes if the atomic fetches.
+  // efa offers as many elements as fit into a packet. For a peer on the same host, efa passes them
+  // to shm, whose buffers have this size: shm (1.17) drops the rest, or crashes if the atomic
+  // fetches.
   efa.sharedAtomics = 4096;
-  // As shm, whose code it shares since 1.19.
+  // The same as shm, whose code efa shares since 1.19.
   efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   efa.registersDmabufs = true;
   efa.abortedBySender = kPeerAborted;
@@ -125,12 +127,12 @@ ProviderTraits efa() {
 ProviderTraits rxm() {
   ProviderTraits rxm;
   rxm.name = "ofi_rxm";
-  // It (1.17) crashes if the peer has ended, because fi_inject_write(3) has no context.
+  // It (1.17) crashes if the peer is closed, because fi_inject_write(3) has no context.
   rxm.injectsAsWrites = true;
   rxm.closesWithVector = true;      // 1.17
   rxm.losesInjectedAtomics = true;  // 1.17
   // A message of several packets keeps a place in the queue until all of them are sent (2.1, 2.6).
-  // Messages of that kind that fill the queue therefore stop each other.
+  // If such messages fill the queue, they therefore block each other.
   rxm.leastSends = SIZE_MAX;
   return rxm;
 }
@@ -138,15 +140,17 @@ ProviderTraits rxm() {
 ProviderTraits rxd() {
   ProviderTraits rxd;
   rxd.name = "ofi_rxd";
-  // It reports operations as posted that it has no room for: messages before 2.4, and atomics.
+  // It reports operations as posted although it has no room for them: messages before 2.4, and
+  // atomics.
   rxd.overrunsSends = true;
-  // With queues of 64, messages of 100 KB stop (1.17), and with queues of 1 those of 400 KB (2.6).
+  // With queues of 64, messages of 100 KB stall (1.17). With queues of 1, messages of 400 KB stall
+  // (2.6).
   rxd.leastSends = rxd.leastReceives = SIZE_MAX;
   rxd.injectsAsWrites = true;  // with a completion, so that they can be counted
   // Its file descriptor does not signal requests of peers to an endpoint without operations in
   // flight: an RMA target would not wake up.
   rxd.unreliableDescriptor = true;
-  rxd.splitsMultiReceives = true;  // 1.17 to 2.6, as shm
+  rxd.splitsMultiReceives = true;  // 1.17 to 2.6, the same as shm
   return rxd;
 }
 

@@ -25,7 +25,7 @@ struct ProviderTraits {
   // fails to open. It must therefore be bound last. With other providers it is bound first, because
   // of closesWithVector.
   bool keepsVectors = false;
-  // It crashes when an endpoint without an address vector is closed.
+  // The provider crashes when an endpoint without an address vector is closed.
   bool closesWithVector = false;
   // fi_av_insert(3) uses an endpoint of the vector, also if there is none.
   bool insertsWithEndpoint = false;
@@ -35,9 +35,9 @@ struct ProviderTraits {
   const char* sharesMemorySwitch = nullptr;
   // An endpoint takes over the region of another process whose endpoint has the same name.
   bool takesOverRegions = false;
-  // Endpoints of one process must be introduced to each other: introductions.h.
-  bool needsIntroductions = false;
-  // Its endpoints must not be used during queries: shared_query.h.
+  // Endpoints of one process need a handshake with each other: shm_handshake.h.
+  bool needsShmHandshake = false;
+  // The provider's endpoints must not be used during queries: shared_query.h.
   bool queriesFreeShared = false;
   // Memory that peers write to must also be registered for receives.
   bool writesAsReceives = false;
@@ -45,16 +45,18 @@ struct ProviderTraits {
   bool overrunsQueues = false;
   // A full transmit queue drops operations: no more of them may be in flight than it has room for.
   bool overrunsSends = false;
-  // With smaller queues than these, it loses operations or worse. SIZE_MAX: than its own ones.
+  // With queues smaller than these, the provider loses operations or worse. SIZE_MAX: with queues
+  // smaller than the provider's own queues.
   size_t leastSends = 0;
   size_t leastReceives = 0;
-  // Its own transmit queue must have room for the packets that a peer may ask for at a time.
+  // The provider's own transmit queue must have room for the packets that a peer may ask for at a
+  // time.
   bool needsCredits = false;
   // fi_close(3) of an endpoint waits for its operations in flight.
   bool waitsInClose = false;
   // If an error belongs to no operation, the provider aborts the process unless the endpoint has an
-  // event queue. This function says, by the provider's error number, whether the error breaks the
-  // endpoint.
+  // event queue. This function determines from the provider's error number whether the error breaks
+  // the endpoint.
   bool (*breaksEndpoint)(int provErrno) = nullptr;
   // holdsUntilAnswered()
   bool holdsUntilAnswered = false;
@@ -66,12 +68,12 @@ struct ProviderTraits {
   bool unreliableDescriptor = false;
   // ... except with this fabric.
   std::string_view reliableDescriptorFabric = "";
-  // The maximum number of bytes of remote CQ data that arrive, whatever the entry says.
+  // The maximum number of bytes of remote CQ data that arrive, regardless of the entry.
   size_t remoteData = sizeof(uint64_t);
   // Its counters count bytes on request. Other providers ignore the request.
   bool countsBytes = false;
-  // It copies messages of up to this many bytes from and to any memory, and needs descriptors only
-  // for longer messages ...
+  // The provider copies messages of up to this many bytes from and to any memory, and needs
+  // descriptors only for longer messages ...
   size_t copiesMessages = 0;
   // ... except with this fabric.
   std::string_view directFabric = "";
@@ -86,15 +88,15 @@ struct ProviderTraits {
   bool splitsMultiReceives = false;
   // fi_close(3) of a region ends the sends and RMA that use it. See abortsWithMemory().
   bool abortsWithMemory = false;
-  // It never completes an atomic with FI_INJECT.
+  // The provider never completes an atomic with FI_INJECT.
   bool losesInjectedAtomics = false;
-  // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
+  // The provider registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
   bool registersDmabufs = false;
   // Flags of operations that no other provider has.
   uint64_t ownFlags = 0;
 };
 
-// The traits of the provider that opens an entry: of "tcp;ofi_rxm", it is ofi_rxm.
+// The traits of the provider that opens an entry. For "tcp;ofi_rxm", this is ofi_rxm.
 const ProviderTraits& traitsOf(const fi_info& info);
 
 // Runs calls to the provider of an entry. Their failures name this provider.
@@ -112,11 +114,11 @@ auto naming(const fi_info& info, Calls&& calls) {
 bool isDirect(const fi_info& info);
 
 // Whether RMA, and messages with FI_DELIVERY_COMPLETE, wait in a queue of the provider until the
-// peer has answered. If the peer dies before, nothing ends them.
+// peer has answered. If the peer dies before it answers, these operations never end.
 bool holdsUntilAnswered(const fi_info& info);
 
-// Whether a send or RMA ends if the registration of its memory closes. Elsewhere the provider would
-// use the closed registration. Not for peers that are reached through shared memory.
+// Whether a send or RMA ends if the registration of its memory closes. Other providers would use
+// the closed registration. Does not apply to peers that are reached through shared memory.
 bool abortsWithMemory(const fi_info& info);
 
 // The maximum size of messages that need no descriptor, although the entry asks for FI_MR_LOCAL.
@@ -126,7 +128,7 @@ size_t copiedBytes(const fi_info& info);
 bool usesSharedMemory(const fi_info& info);
 
 // Whether endpoints have shared memory that fi_av_insert(3) maps. With
-// FI_EFA_ENABLE_SHM_TRANSFER=0, efa (1.17) does not use it otherwise.
+// FI_EFA_ENABLE_SHM_TRANSFER=0, efa (1.17) maps this memory but does not use it.
 bool mapsLocalPeers(const fi_info& info);
 
 }  // namespace fab

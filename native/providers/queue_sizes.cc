@@ -39,7 +39,7 @@ bool same(const fi_info& a, const fi_info& b) {
          b.domain_attr != nullptr && sameName(a.domain_attr->name, b.domain_attr->name);
 }
 
-// The packets of a message that a peer of efa asks for at a time.
+// The number of packets of a message that a peer of efa requests at a time.
 size_t credits() {
   constexpr size_t kDefault = 32;
   const char* given = std::getenv("FI_EFA_TX_MIN_CREDITS");

@@ -12,7 +12,7 @@ namespace fab {
 
 namespace {
 
-// Without effect on a regular file, so that it can be the mark of a file with a lock.
+// This bit has no effect on a regular file, so it can mark a file that has a lock.
 constexpr mode_t kMark = S_ISVTX;
 
 // Whether the name is that of a region: PID:NAMESPACE:USER:NUMBER of shm, see own_name.h, or

@@ -5,10 +5,11 @@
 
 namespace fab {
 
-// Tells other processes that the endpoint of a region (shared_regions.h) is open, by a lock
-// (flock(2)) on its file. The kernel releases the lock when the process ends, however it ends, so
-// that others can tell the files of killed processes from those of living ones, also across PID
-// namespaces. Files without the mark of this class, such as those of C programs, have no such lock.
+// Shows other processes that the endpoint of a region (shared_regions.h) is open, by a lock
+// (flock(2)) on the region's file. The kernel releases the lock when the process ends, however it
+// ends. Other processes can therefore distinguish the files of killed processes from those of
+// living ones, also across PID namespaces. Files without the mark of this class, such as those of C
+// programs, have no such lock.
 class RegionLock {
  public:
   // Null if the file does not exist or cannot be locked.
@@ -23,8 +24,8 @@ class RegionLock {
   const int fd_;
 };
 
-// Removes the files of regions whose processes were killed. shm removes only a file whose name it
-// needs, when a process gets the same pid, and efa none.
+// Removes the files of regions whose processes were killed. shm removes such a file only if a
+// process gets the same pid and therefore needs the name. efa removes none.
 void removeFilesOfKilled();
 
 }  // namespace fab

@@ -97,8 +97,8 @@ T fieldAt(const uint8_t* header, size_t offset) {
   return value;
 }
 
-// Whether a process holds a lock in memory that processes share. It is only read: if this process
-// were killed while it holds the lock, no other could use the region any more.
+// Whether a process holds a lock in memory that processes share. The lock is only read: if this
+// process were killed while it holds the lock, no other process could use the region any more.
 bool isHeld(const uint8_t* lock) {
   pthread_spinlock_t unlocked;
   pthread_spin_init(&unlocked, PTHREAD_PROCESS_SHARED);

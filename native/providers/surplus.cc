@@ -9,13 +9,13 @@ namespace fab::surplus {
 
 namespace {
 
-// More than a message of a process of this host is likely to have. Limits on address space
+// More bytes than a message of a process on this host is likely to have. Limits on address space
 // (ulimit -v, vm.overcommit_memory) may permit less.
 constexpr size_t kMost = size_t{1} << 36;
 constexpr size_t kLeast = size_t{1} << 26;
 
-// Returns null if the system does not permit as much. After mlockall(2) with MCL_FUTURE, the pages
-// of accessible memory would be faulted in now, so it becomes accessible when it is no longer
+// Returns null if the system does not permit that much. After mlockall(2) with MCL_FUTURE, the
+// pages of accessible memory would be faulted in now, so it becomes accessible when it is no longer
 // locked.
 void* reserve(size_t size) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -31,7 +31,8 @@ void* reserve(size_t size) {
   return nullptr;
 }
 
-// Of an address space that is limited (ulimit -v), only a part, so that the process can still grow.
+// If the address space is limited (ulimit -v), this is only a part of it, so that the process can
+// still grow.
 size_t most() {
   constexpr rlim_t kPart = 16;
   rlimit limit{};

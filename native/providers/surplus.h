@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-// Address space for the bytes of messages that do not fit into their receives. Nobody reads them.
-// All endpoints of the process share it, and it is never unmapped, because a provider may write to
-// it at any time.
+// Address space for the bytes of messages that do not fit into their receives. Nothing reads these
+// bytes. All endpoints of the process share it, and it is never unmapped, because a provider may
+// write to it at any time.
 namespace fab::surplus {
 
 // The range. Empty if the system does not permit it.

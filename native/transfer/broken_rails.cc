@@ -1,5 +1,5 @@
-// What happens when the provider breaks the endpoint of a rail: others do its work. Where there are
-// none, transfers, offers and messages end with the cause.
+// What happens when the provider breaks the endpoint of a rail: the other rails do its work.
+// Transfers, offers and messages for which no rail is left end with the provider's error.
 #include <utility>
 
 #include "hub.h"
@@ -40,7 +40,8 @@ void Hub::railBroke() {
   }
 }
 
-// Why no rail works that a memory is registered on. Null if one does.
+// Returns why a memory cannot be used: every rail that it is registered on is broken. Returns null
+// if one of these rails works.
 const Failure* Hub::whyUnusable(const std::vector<uint32_t>& memories) const {
   const Failure* why = nullptr;
   for (const auto& rail : rails) {
@@ -57,7 +58,8 @@ void Hub::tellIfUnusable(const Offer& offer) {
   events.add({EventKind::kOfferBroken, offer.id, why->status, why->detail.text, 0, 0});
 }
 
-// The first rail from this one on whose endpoint is not broken. Null if there is none.
+// Returns the first rail, starting at `first`, whose endpoint is not broken. Returns null if there
+// is none.
 Rail* Hub::workingRail(size_t first) const {
   for (size_t i = 0; i < rails.size(); ++i) {
     Rail& rail = *rails[(first + i) % rails.size()];

@@ -7,8 +7,8 @@
 
 namespace fab::transfer {
 
-// The offers of a peer that this side must not use any more. An offer to this side names the one
-// before it, so that offers which ended one after the other are one entry.
+// The offers of a peer that this side must no longer use. Each offer names the previous offer to
+// this side, so consecutive ended offers take one entry.
 class EndedOffers {
  public:
   bool contains(uint64_t serial) const {
@@ -16,7 +16,7 @@ class EndedOffers {
     return run != runs_.end() && run->second < serial;
   }
 
-  // `before`: the offer to this side before it, or a number between the two.
+  // `before`: the serial number of the previous offer to this side, or a number between the two.
   void add(uint64_t serial, uint64_t before) {
     if (before >= serial || contains(serial)) return;
     const auto next = runs_.lower_bound(serial);
@@ -35,7 +35,7 @@ class EndedOffers {
   }
 
  private:
-  // By the last offer of each run: the one before its first.
+  // The key is the last offer of a run. The value is the offer before the first one of the run.
   std::map<uint64_t, uint64_t> runs_;
 };
 

@@ -12,9 +12,10 @@
 
 namespace fab::transfer {
 
-// The queue and its handle on the event loop. It lives as long as either of them. A thread-safe
-// function of Node-API would keep its mutex while it wakes the event loop, which then waits for
-// that mutex if it has the same core.
+// The event queue and its handle on the event loop. It lives until both the Events object and the
+// event loop have released it. It replaces a thread-safe function of Node-API, which holds its
+// mutex while it wakes the event loop: if the event loop runs on the same core, it then waits for
+// that mutex.
 class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
   explicit Mailbox(napi_env env) : env_(env) {}
@@ -71,9 +72,9 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
     });
   }
 
-  std::function<void()> beforeEnd;  // of JavaScript's thread
+  std::function<void()> beforeEnd;  // used on JavaScript's thread only
 
-  // Closes it on JavaScript's thread. Any thread calls this.
+  // Lets JavaScript's thread close the mailbox. Any thread may call this function.
   void abandon() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -85,7 +86,7 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
   }
 
  private:
-  // Not under the mutex: the event loop may take over this core at once.
+  // The caller must not hold the mutex, because the event loop may take over this core at once.
   void wake() {
     uv_async_send(&async_);
     --wakers_;

@@ -13,17 +13,17 @@ namespace fab::transfer {
 
 enum class EventKind : uint32_t {
   kTransferEnded = 1,     // id, status, text; its memory may still be in use
-  kTransferFreed = 2,     // id: no copy is under way
-  kTransferDone = 3,      // both at once
+  kTransferFreed = 2,     // id: no copy is in flight
+  kTransferDone = 3,      // kTransferEnded and kTransferFreed at once
   kOfferArrived = 4,      // id, bytes, notification
   kOfferFailed = 5,       // id, status
   kOfferReleased = 6,     // id: no copy can arrive any more
-  kNotification = 7,      // id: sequence, from, payload, bytes: channel
+  kNotification = 7,      // id: sequence, from, text: payload, bytes: channel
   kNotificationSent = 8,  // id: number of the notification, status
   kRailState = 9,         // id: index of the rail, status: its state, text: why, from: the peer
   kFlushed = 10,          // close() was called, and all messages are sent
-  kOfferBroken = 11,      // id, status, text: no rail works that its memory is registered on
-  kTaken = 12,            // id: channel, status, from, payload: what the peer has taken
+  kOfferBroken = 11,      // id, status, text: every rail with its memory is broken
+  kTaken = 12,            // id: channel, status, from, text: numbers of the messages taken
   kPeerState = 13,        // status: 1: no path leads to the peer, text: why, from: the peer
 };
 
@@ -36,7 +36,7 @@ struct Event {
   uint64_t bytes = 0;
 };
 
-// Brings events to JavaScript. Any thread adds events; one wake-up delivers all that are there.
+// Delivers events to JavaScript. Any thread may add events. One wake-up delivers all queued events.
 class Events {
  public:
   using Deliver = std::function<void(const std::vector<Event>&)>;
@@ -52,11 +52,11 @@ class Events {
 
   // The following run on JavaScript's thread.
 
-  // Keeps the event loop alive, or no longer.
+  // Sets whether this object keeps the event loop alive.
   void ref(bool on);
-  // No event is delivered any more.
+  // After this call, no event is delivered.
   void close();
-  // Calls a function when the environment ends, if that is before close().
+  // Sets a function to call if the environment ends before close().
   void beforeEnd(std::function<void()> function);
 
  private:

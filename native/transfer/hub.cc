@@ -11,7 +11,7 @@ void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<E
   const Hold hold(domain->engine());
   rails.push_back(std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint,
                                          numaNode, settings_));
-  domain->engine().attach(rails.back());  // the close of the domain lets them go
+  domain->engine().attach(rails.back());  // released when the domain closes
   pieces_ = std::min(pieces_, Rail::piecesOf(domain->info()));
 }
 
@@ -44,8 +44,8 @@ void Hub::closeWithEnvironment() {
   });
 }
 
-// A transfer may still wait for an operation of an endpoint that the provider cannot close. It and
-// this hub hold each other.
+// A transfer may still wait for an operation of an endpoint that the provider cannot close. Such a
+// transfer and this hub hold references to each other.
 void Hub::railEnded() {
   if (endedRails_.fetch_add(1) + 1 < rails.size()) return;
   decltype(transfers_) transfers;
@@ -68,7 +68,7 @@ void Hub::tellIfFlushed() {
   CloseStep step = CloseStep::kFlushing;
   if (closeStep_.compare_exchange_strong(step, CloseStep::kTelling)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
-    sayGoodbye();
+    sendClosed();
     closeStep_ = CloseStep::kTold;
     return tellIfFlushed();
   }
@@ -78,7 +78,7 @@ void Hub::tellIfFlushed() {
   }
 }
 
-// The rails on other NUMA nodes than the memory. None if there is no near one.
+// The rails on other NUMA nodes than the memory. Empty if no rail is near.
 std::vector<bool> Hub::farRails(const Order& order) const {
   std::vector<bool> far(rails.size());
   if (order.numaNode < 0) return {};
@@ -114,9 +114,9 @@ bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
   return true;
 }
 
-// Whether its offer may be used. A withdrawn key stops a NIC, but not a copy into mapped memory, so
-// this side must remember what has ended. The caller holds the mutex until the transfer is in the
-// table, where the message that ends the offer finds it.
+// Returns whether the transfer may use its offer. A withdrawn key stops a NIC, but not a copy into
+// mapped memory, so this side must remember which offers have ended. The caller holds the mutex
+// until the transfer is in the table, where the message that ends the offer finds the transfer.
 bool Hub::admit(Transfer& transfer) {
   const Order& order = transfer.order;
   EndedOffers& ended = order.peer->ended;
@@ -140,8 +140,8 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
   share(transfer, SIZE_MAX);
 }
 
-// Wakes as many rails as there are slices, the near ones first, and beginning with another one each
-// time.
+// Wakes as many rails as there are slices. Near rails come first, and each call begins with another
+// rail.
 void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
   const Failure* const unusable = whyUnusable(transfer->order.memories);
   if (unusable != nullptr) return transfer->fail(unusable->status, unusable->detail.text);
@@ -219,7 +219,8 @@ void Hub::tellCopied(Transfer& transfer) {
   send(order.peer, std::move(message), transfer.lastRail());
 }
 
-// A transfer has ended with copies under way. If the peer withdraws its memory, they cannot arrive.
+// Called when a transfer has ended with copies in flight. If the peer withdraws its memory, these
+// copies cannot arrive.
 void Hub::ended(Transfer& transfer) {
   report(transfer, true, false);
   if (transfer.order.direction == Direction::kWrite) tellEnd(transfer, Kind::kFinished, 1);
@@ -268,7 +269,8 @@ void Hub::peerRevoked(const MessageHeader& header) {
     transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
   }
   if (!ended.empty()) return;
-  // An earlier message may tell that a transfer has used the offer: over any rail.
+  // An earlier message, over any rail, may report that a transfer has used the offer. The answer
+  // therefore goes over every rail.
   for (const auto& rail : rails) {
     Message message = messageTo(*peer, Kind::kFinished);
     message.header.offer = header.offer;

@@ -20,8 +20,8 @@
 
 namespace fab::transfer {
 
-// What the rails of one transfer engine share: its transfers, offers and peers, and the way to
-// JavaScript. JavaScript's thread changes the tables; the threads of the rails use them.
+// The state that the rails of one transfer engine share: its transfers, offers, peers, and events
+// for JavaScript. JavaScript's thread changes the tables, and the rails' threads use them.
 class Hub : public std::enable_shared_from_this<Hub> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7472000000000001};
@@ -35,14 +35,14 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   // The following run on JavaScript's thread.
 
-  // `numaNode`: of the NIC, -1: unknown.
+  // `numaNode`: the node of the NIC, -1 if unknown.
   void addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint,
                int numaNode);
-  // Lets the rails work, after the last one was added. Throws FabricFailure.
+  // Starts the rails. All rails must have been added. Throws FabricFailure.
   void begin();
-  // Slices of `size` bytes that every rail can take.
+  // The limits of slices of `size` bytes that every rail can take.
   SliceLimits limitsOf(uint64_t size) const { return {size, pieces_}; }
-  // Returns null if the offer has ended, or is for one transfer and was used.
+  // Returns null if the offer has ended, or if it is for one transfer and was already used.
   std::shared_ptr<Transfer> start(Order order);
   // Returns false if the offer has ended.
   bool restart(const std::shared_ptr<Transfer>& transfer);
@@ -51,39 +51,40 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // `mappable`: the peer may map the memory.
   std::shared_ptr<Offer> offer(const std::shared_ptr<Peer>& to, uint32_t expected, uint32_t planned,
                                bool repeats, bool mappable, std::vector<uint32_t> memories);
-  // Ends an offer, and tells the peer.
+  // Ends an offer: sends a message to the peer, and releases the offer after the peer's answer.
   void revoke(const std::shared_ptr<Offer>& offer);
-  // `channel` tells the messages of the program from those of groups. Each has numbers of its own.
+  // `channel` separates the messages of the program from those of groups. Each channel has its own
+  // sequence numbers.
   void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
               uint32_t channel, uint32_t sequence);
-  // Tells a peer which of its messages were taken.
+  // Reports to a peer which of its messages were taken.
   void take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
             uint32_t status);
-  // An event with this number tells when all messages to a peer are sent, or given up.
+  // An event with this number reports when all messages to a peer are sent or dropped.
   void flush(Peer& peer, uint32_t noteId);
-  // Gives up the messages to a peer that still wait.
+  // Drops the messages that still wait for a peer.
   void forget(Peer& peer);
-  // Ends all transfers and offers. An event tells when the messages that say so, and those before,
-  // are sent, and no copy is under way. Another one tells when the peers know that the engine
-  // closes.
+  // Ends all transfers and offers. A first event reports when no copy is in flight and all messages
+  // are sent, including those about these ends. A second event reports when the peers know that the
+  // engine closes.
   void close();
   bool closed() const { return closed_; }
-  // Closes it as well when the environment ends, such as that of a terminated worker.
+  // Also closes the engine when the environment ends, such as that of a terminated worker.
   void closeWithEnvironment();
 
   // The following may run on any thread.
 
-  // Gives a transfer to the rails that may have work for it.
+  // Passes a transfer to the rails that may post slices of it.
   void share(const std::shared_ptr<Transfer>& transfer, size_t except);
   void send(const std::shared_ptr<Peer>& peer, Message message, size_t rail);
-  // A message was sent, or given up.
+  // Called when a message was sent or dropped.
   void messageEnded(const Waiting& waiting, uint32_t status, std::string text);
-  // Sends a message over another rail than the one that has failed.
+  // Sends a message over a rail other than the one that has failed.
   void sendAgain(Waiting waiting, size_t failed);
-  // The provider has broken the endpoint of a rail.
+  // Called when the provider has broken the endpoint of a rail.
   void railBroke();
-  // The domain of a rail has closed. After the last one, nothing can end the transfers and offers
-  // that are left.
+  // Called when the domain of a rail has closed. After the last domain, nothing can end the
+  // remaining transfers and offers, so they are released.
   void railEnded();
   void received(Message message);
   void arrived(uint32_t number);
@@ -92,9 +93,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void finished(Transfer& transfer);
   void ended(Transfer& transfer);
   void freed(Transfer& transfer, bool ends, bool releases);
-  // Tells JavaScript that a transfer has ended, that it is released, or both.
+  // Reports to JavaScript that a transfer has ended, that it is released, or both.
   void report(Transfer& transfer, bool ends, bool releases);
-  // A path of a rail to a peer does otherwise than before.
+  // Called when the state of a rail's path to a peer has changed.
   void pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
                    const std::string& why);
   bool endIfLost(Transfer& transfer, Clock::time_point now);
@@ -103,7 +104,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   const uint64_t id;
   Events events;
-  std::vector<std::shared_ptr<Rail>> rails;  // all of them are added before the first one works
+  std::vector<std::shared_ptr<Rail>> rails;  // all are added before the first one starts
 
  private:
   void tellIfFlushed();
@@ -123,7 +124,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
-  void sayGoodbye();
+  void sendClosed();
   bool peerLeft(const MessageHeader& header);
   void closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then);
   void released(const std::shared_ptr<Offer>& offer);
@@ -138,7 +139,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer);
   std::shared_ptr<Peer> peerOf(uint64_t identity);
 
-  // A message that could not be sent for this long is dropped; one of the program's is reported.
+  // A message that could not be sent for this long is dropped. A dropped message of the program is
+  // reported.
   static constexpr std::chrono::seconds kMessageTimeout{30};
   // A peer that was lost by an error of the provider may come back within this time.
   static constexpr std::chrono::seconds kLostPatience{2};
@@ -147,14 +149,15 @@ class Hub : public std::enable_shared_from_this<Hub> {
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
   bool closed_ = false;
   std::atomic<bool> closing_{false};
-  // What close() waits for: the messages under way, then those that tell the peers of it.
+  // What close() waits for: the messages in flight, then the messages that report the close to the
+  // peers.
   enum class CloseStep : uint8_t { kFlushing, kTelling, kTold, kDone };
   std::atomic<CloseStep> closeStep_{CloseStep::kFlushing};
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;
   uint32_t nextOffer_ = 0;
-  uint64_t nextSerial_ = 0;  // under the mutex
+  uint64_t nextSerial_ = 0;  // guarded by the mutex
   std::atomic<uint32_t> nextRail_{0};
   Numbers numbers_;
   std::mutex planMutex_;

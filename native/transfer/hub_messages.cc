@@ -1,4 +1,4 @@
-// The messages between engines, as a transfer engine sends and confirms them.
+// How a transfer engine sends and confirms the messages between engines.
 #include <rdma/fi_errno.h>
 
 #include <utility>
@@ -79,8 +79,8 @@ void Hub::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t 
   send(peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
 }
 
-// Tells the peers that nothing can be sent to this engine any more.
-void Hub::sayGoodbye() {
+// Reports to the peers, over each rail, that nothing can be sent to this engine any more.
+void Hub::sendClosed() {
   std::vector<std::shared_ptr<Peer>> present;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -102,12 +102,13 @@ void Hub::sayGoodbye() {
   }
 }
 
-// A peer has told that it is closing, and has no copy under way. Nothing more is sent to it: shm
-// (1.17) completes no operation of an endpoint after one that its peer has not answered.
-// Returns whether all rails of the peer have told it, this one as the last.
+// Called when a rail of a peer reports that the peer is closing and has no copy in flight. After
+// the report of the last rail, nothing more is sent to the peer: if the peer has not answered an
+// operation, shm (1.17) completes no later operation of the endpoint. Returns whether this report
+// is that of the last rail.
 bool Hub::peerLeft(const MessageHeader& header) {
   const std::shared_ptr<Peer> peer = peerOf(header.from);
-  if (!peer || !peer->goodbyes.add(header.round, header.bytes)) return false;
+  if (!peer || !peer->closedMessages.add(header.round, header.bytes)) return false;
   if (peer->left.exchange(true)) return false;
   std::vector<std::shared_ptr<Transfer>> transfers;
   std::vector<std::shared_ptr<Offer>> offers;
@@ -129,8 +130,8 @@ bool Hub::peerLeft(const MessageHeader& header) {
   return true;
 }
 
-// The first message of a peer has arrived: tells it at once that this side confirms what it takes,
-// because JavaScript may be busy.
+// Answers the first message of a peer at once, because JavaScript may be busy. The answer reports
+// that this side confirms the messages that it takes.
 void Hub::answer(const MessageHeader& header) {
   const std::shared_ptr<Peer> peer = peerOf(header.from);
   if (peer && !peer->answered.exchange(true)) take(peer, {}, header.count, 0);

@@ -60,12 +60,12 @@ void Hub::arrived(uint32_t number) {
 
 void Hub::complete(Offer& offer) {
   Event event{EventKind::kOfferArrived, offer.id, 0, offer.notification(), 0, offer.length()};
-  if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another one
+  if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another round
   events.add(std::move(event));
   if (offer.finished.load()) withdraw(offer.shared_from_this());
 }
 
-// The message says as well that the peer has ended the transfer, unless it may repeat it.
+// The message also reports that the peer has ended the transfer, unless the peer may repeat it.
 void Hub::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
   const std::lock_guard<std::mutex> lock(planMutex_);
   const MessageHeader& header = message.header;
@@ -74,7 +74,7 @@ void Hub::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
   complete(*offer);
 }
 
-// The peer has read a repeated offer once more.
+// Called when the peer has read a repeated offer once more.
 void Hub::peerRead(Offer& offer, const MessageHeader& header) {
   if (!offer.repeats || !offer.read(header.transfer)) return;
   events.add({EventKind::kOfferArrived, offer.id, 0, {}, 0, header.bytes});
@@ -95,7 +95,7 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
     offer->waiting = header.transfer;
   }
   offer->finished = true;
-  // The last slices may have arrived without being counted: their rails count them.
+  // The last slices may have arrived without being counted yet. Their rails count them.
   if (offer->complete() || offer->isRead()) {
     fail();
     withdraw(offer);
@@ -109,20 +109,20 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
 
 void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.load()) return;
-  // All bytes are there: the peer is about to announce the end of the transfer.
+  // All bytes have arrived, so the peer is about to announce the end of the transfer.
   if (!offer->repeats && offer->complete()) return;
   Message message = messageTo(*offer->to, Kind::kRevoked);
   message.header.offer = offer->id;
   message.header.bytes = offer->serial;
   message.header.count = offer->gap();
-  // The registrations stay open until the peer has answered. Otherwise its copies would fail before
-  // it knows why, and without fences the provider (efa 1.17) would crash: there the peer announces
-  // its last copy first. What has arrived until then is still counted, because the peer may have
-  // reported it as done. A peer that reads tells whether it has.
+  // The registrations stay open until the peer has answered. Otherwise the peer's copies would fail
+  // before the peer knows why. Without fences, the provider (efa 1.17) would crash, so the peer
+  // then announces its last copy first. Slices that arrive until then are still counted, because
+  // the peer may have reported them as done. A peer that reads reports whether its read is done.
   send(offer->to, std::move(message), 0);
 }
 
-// Ends the offer. When all rails have read what had arrived before, no copy can arrive any more.
+// Ends the offer. After all rails have read all earlier arrivals, no copy can arrive any more.
 void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.exchange(true)) return;
   {
@@ -132,8 +132,8 @@ void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
   closeKeys(offer, [this, offer] { released(offer); });
 }
 
-// Closes the registrations that the offer has for itself, if they are open. Calls `then` when all
-// rails have done that and have read what had arrived before.
+// Closes the offer's own registrations, if they are open. Calls `then` when all rails have done
+// that and have read all earlier arrivals.
 void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then) {
   const bool closes = !offer->keysClosed.exchange(true);
   const auto self = shared_from_this();

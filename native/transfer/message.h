@@ -7,18 +7,27 @@
 
 namespace fab::transfer {
 
-// A message between engines. They share a byte order: the package runs on little-endian machines.
+// A message between engines. All engines have the same byte order, because the package runs on
+// little-endian machines.
 enum class Kind : uint8_t {
-  kPlan =
-      1,  // offer, count: the slices have the sender's own plan; the payload is the notification
-  kFinished = 2,      // offer, status: no slice is sent any more; count: so many rails say so
-  kWithdrawn = 3,     // transfer: the memory of an offer cannot be reached any more
-  kNotification = 4,  // sequence, count: a message of the program, or of a group
-  kRevoked = 5,       // offer; bytes, count: its serial number and its gap: it has ended
-  kCopied = 6,        // offer, round, bytes: all of them are there; the payload is the notification
-  kRead = 7,          // offer, transfer: has every byte of a repeated offer, which stays open
-  kTaken = 8,         // count, status: the payload has the numbers of messages that were taken;
-                      // kClosed: round, bytes: the rail, and how many rails say so
+  // offer, count: the number of slices, which have the sender's own plan. The payload is the
+  // notification.
+  kPlan = 1,
+  // offer, status: no more slices are sent. count: the number of rails that send this message.
+  kFinished = 2,
+  // transfer: the memory of its offer can no longer be reached.
+  kWithdrawn = 3,
+  // sequence, count: the channel. A message of the program or of a group.
+  kNotification = 4,
+  // offer, bytes: its serial number, count: its gap. The offer has ended.
+  kRevoked = 5,
+  // offer, round, bytes: all of them were copied. The payload is the notification.
+  kCopied = 6,
+  // offer, transfer: it has read every byte of a repeated offer, which stays open.
+  kRead = 7,
+  // count: the channel, status. The payload has the numbers of the messages that were taken. With
+  // the status kClosed: round: the rail, bytes: the number of rails that send this message.
+  kTaken = 8,
 };
 
 // The status of a kTaken message of an engine that is closing.
@@ -39,7 +48,7 @@ struct MessageHeader {
   uint32_t status = 0;
   uint64_t bytes = 0;  // of the transfer
   uint32_t sequence = 0;
-  uint32_t copies = 0;  // kFinished: copies of slices may still be under way
+  uint32_t copies = 0;  // kFinished: 1 if copies of slices may still be in flight
 };
 static_assert(sizeof(MessageHeader) == 56);
 

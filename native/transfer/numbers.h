@@ -12,17 +12,18 @@ namespace fab::transfer {
 
 class Offer;
 
-// The numbers that arrive with slices: 32 bits, which every NIC of EFA carries. An offer gets a
-// range of them for as long as a copy of one of its slices may arrive, whoever sends it. So
-// neither the number of peers nor the number of transfers is limited, only what is open at once:
-// 2^24 units.
+// The numbers that arrive with slices. They have 32 bits, which every EFA NIC carries. An offer
+// holds a range of numbers for as long as a copy of one of its slices may arrive, from any sender.
+// Therefore neither the number of peers nor the number of transfers is limited, only the size of
+// all offers that are open at once: 2^24 units.
 //
-// One thread takes and gives back ranges. Any thread finds the offer of a number.
+// Only one thread at a time may take or give back ranges. Any thread may look up the offer of a
+// number.
 class Numbers {
  public:
   static constexpr uint32_t kUnit = 256;  // numbers
 
-  // The first range lies at a place that depends on the seed.
+  // The seed determines where the first range begins.
   explicit Numbers(uint64_t seed) : next_(static_cast<uint32_t>(seed % kUnits)) {
     if (next_ > 0) free_.emplace(0, next_);
     free_.emplace(next_, kUnits - next_);
@@ -33,7 +34,8 @@ class Numbers {
     for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
   }
 
-  // Takes a range of at least `count` numbers. Returns its first number. show() makes them known.
+  // Takes a range of at least `count` numbers. Returns its first number. find() knows the range
+  // only after show().
   std::optional<uint32_t> take(uint64_t count) {
     const uint64_t units = unitsOf(count);
     const auto found = firstFree(units);
@@ -42,16 +44,16 @@ class Numbers {
     const uint64_t rest = found->second - units;
     free_.erase(found);
     if (rest > 0) free_.emplace(static_cast<uint32_t>(first + units), rest);
-    // The search continues behind this range, so that a number is reused as late as possible.
+    // The next search begins after this range, so that a number is reused as late as possible.
     next_ = static_cast<uint32_t>((first + units) % kUnits);
     return first * kUnit;
   }
 
-  // From now on, find() returns the offer for the numbers of a range. The offer must be complete:
-  // a late copy of a slice with one of these numbers may arrive at once.
+  // From now on, find() returns the offer for the numbers of a range. The offer must be fully
+  // initialized, because a late copy of a slice with one of these numbers may arrive at once.
   void show(uint32_t first, uint64_t count, Offer* offer) { set(first, count, offer); }
 
-  // Ends the lookups of a range. It stays taken.
+  // After this call, find() no longer knows the range. The range stays taken.
   void hide(uint32_t first, uint64_t count) { set(first, count, nullptr); }
 
   void give(uint32_t first, uint64_t count) {

@@ -16,16 +16,16 @@ namespace fab::transfer {
 
 class Peer;
 
-// A grant of this side: a range of memory that a peer may write or read. It counts the slices of a
-// write by their numbers, so that it knows when all bytes are there, in whatever order, over
-// whatever rails, and however often a slice was sent.
+// A grant of this side: a range of memory that a peer may write or read. The offer counts the
+// slices of a write by their numbers. It therefore knows when all bytes have arrived, in any order,
+// over any rails, and even if a slice was sent several times.
 //
-// Its numbers are of two kinds, because a peer may cut the transfer in two ways: into the slices
-// that follow from the token, whose count is known, or into other slices, whose count a message
-// tells ("planned").
+// An offer has two kinds of numbers, because a peer may cut the transfer in two ways: into the
+// slices that the token implies, whose count is known, or into other slices ("planned"), whose
+// count a message reports.
 //
-// With `repeats`, the peer may do the transfer again and again. Its rounds use two sets of numbers
-// in turn, so that a late copy of the last round does not count for this one.
+// With `repeats`, the peer may repeat the transfer. The rounds alternate between two sets of
+// numbers, so that a late copy of the last round does not count for the current one.
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6f66000000000001};
@@ -44,7 +44,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     }
   }
 
-  // The slice of a number has arrived. Returns true if it was the last one.
+  // Records that the slice with this number has arrived. Returns true if it was the last one.
   bool arrived(uint32_t number) {
     const uint64_t size = uint64_t{expected_} + capacity_;
     if (size == 0 || number / size != at_.load()) return false;  // no slices of a read arrive
@@ -57,7 +57,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return seen == (planned ? round.plan.load() : expected_) && finish();
   }
 
-  // The peer sends `count` slices of its own plan in this round. Returns true if all have arrived.
+  // Records that the peer sends `count` slices of its own plan in this round. Returns true if all
+  // of them have arrived.
   bool planned(uint32_t which, uint32_t count, uint64_t bytes, std::string text) {
     if (which != at_.load() || count == 0 || count > capacity_) return false;
     Round& round = rounds_[which];
@@ -68,7 +69,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return round.seenPlanned.load() == count && finish();
   }
 
-  // The peer has copied all bytes in this round, without slices. Returns true if that is news.
+  // Records that the peer has copied all bytes in this round, without slices. Returns false if this
+  // was known.
   bool copied(uint32_t which, uint64_t bytes, std::string text) {
     if (which != at_.load() || complete()) return false;
     Round& round = rounds_[which];
@@ -77,8 +79,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return finish();
   }
 
-  // Begins the next round. The one before the last has no copies under way: a peer that has sent a
-  // slice twice does not start again.
+  // Begins the next round, with the numbers of the round before the last. That round has no copies
+  // in flight, because a peer that has sent a slice twice does not start again.
   void nextRound() {
     const uint32_t next = 1 - at_.load();
     Round& round = rounds_[next];
@@ -90,8 +92,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
     at_ = next;
   }
 
-  // The peer has read all bytes with this transfer. Returns false if that was known, for a message
-  // may arrive twice. The peer's later transfers have higher numbers.
+  // Records that the peer has read all bytes with this transfer. Returns false if this was known,
+  // because a message may arrive twice. The peer's later transfers have higher numbers.
   bool read(uint32_t transfer) {
     if (!isRead()) return false;
     uint32_t last = lastRead_.load();
@@ -101,12 +103,13 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return true;
   }
 
-  // A rail of the peer says that no transfer uses the offer. Returns whether all its rails have.
+  // Records that a rail of the peer reports that no transfer uses the offer. Returns whether all
+  // rails of the peer have reported this.
   bool refused(uint8_t rail, uint32_t rails) { return refusals_.add(rail, rails); }
 
   // How many numbers it has.
   uint64_t numbers() const { return uint64_t{expected_ + capacity_} * rounds_.size(); }
-  // How many serial numbers before it the last offer to the peer was made.
+  // The distance from its serial number back to that of the previous offer to the peer.
   uint32_t gap() const {
     return static_cast<uint32_t>(std::min<uint64_t>(serial - before, UINT32_MAX));
   }
@@ -120,7 +123,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   uint64_t length() const { return rounds_[at_.load()].length; }
 
   const uint32_t id;
-  // Of all offers of this engine, and of the one before it to the same peer.
+  // Its number among all offers of this engine, and the number of the previous offer to the same
+  // peer.
   uint64_t serial = 0;
   uint64_t before = 0;
   const std::shared_ptr<Peer> to;
@@ -134,7 +138,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::atomic<bool> keysClosed{false};  // its own keys are being closed
   // The peer has announced the end of the transfer.
   std::atomic<bool> finished{false};
-  // The transfer of the peer that waits until its copies cannot arrive any more, 0: none.
+  // The transfer of the peer that waits until its copies can no longer arrive, 0: none.
   std::atomic<uint32_t> waiting{0};
 
  private:

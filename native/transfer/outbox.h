@@ -12,23 +12,23 @@
 
 namespace fab::transfer {
 
-// A message that is to be sent.
+// A message that waits to be sent.
 struct Waiting {
   std::shared_ptr<Peer> peer;
   Message message;
   uint32_t noteId;  // of the program's message, 0: the engine's own
   Clock::time_point until;
-  uint64_t order;  // of all messages of the engine
+  uint64_t order;  // among all messages of the engine
 };
 
-// The messages that a rail has to send, by peer and in order: a peer that takes none holds up no
-// other.
+// The messages that a rail must send, grouped by peer and in order. A peer that takes no messages
+// does not delay the messages to other peers.
 class Outbox {
  public:
   struct Line {
     std::shared_ptr<Peer> peer;
     std::deque<Waiting> messages;
-    Clock::time_point since;  // the peer has taken none of them
+    Clock::time_point since;  // the time since which the peer has taken none of them
   };
 
   bool empty() const { return lines_.empty(); }
@@ -36,13 +36,14 @@ class Outbox {
   void add(Waiting message, Clock::time_point now) {
     std::deque<Waiting>& messages = lineOf(message.peer, now).messages;
     const auto isLater = [](const Waiting& a, const Waiting& b) { return a.order < b.order; };
-    // One that another rail could not send comes before those that were written after it.
+    // A message that another rail could not send goes before the messages that were written after
+    // it.
     messages.insert(std::upper_bound(messages.begin(), messages.end(), message, isLater),
                     std::move(message));
   }
 
-  // Calls `send` with each line, beginning with another one each time. It takes from the line what
-  // it sends.
+  // Calls `send` with each line. Each call of flush() begins with another line. `send` removes the
+  // messages that it sends from the line.
   template <typename Send>
   void flush(Send&& send) {
     for (Line& line : lines_) send(line);

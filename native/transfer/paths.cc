@@ -1,6 +1,6 @@
-// How the paths to a peer do, and what that says of rails and peers. A rail does badly if it does
-// not reach a peer that another rail reaches. A peer that no rail reaches is lost, which says
-// nothing of the rails.
+// The state of the paths to peers, and the state of rails and peers that follows from it. If a rail
+// does not reach a peer that another rail reaches, the rail is stalled or failing. If no rail
+// reaches a peer, the peer is lost, which does not affect the state of the rails.
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void Hub::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t statu
   const std::lock_guard<std::mutex> lock(mutex_);
   PathHealth& health = peer.health;
   health.states[rail.index].store(to);
-  // A provider cancels what is in flight to a peer whose connection has ended.
+  // A provider cancels the operations in flight to a peer whose connection is closed.
   if (to == PathState::kFailing) {
     health.error = {status == FI_ECANCELED ? uint32_t{FI_ENOTCONN} : status, why};
   }
@@ -48,7 +48,7 @@ void Hub::tellPeerState(Peer& peer, bool lost, const std::string& why) {
   events.add({EventKind::kPeerState, 0, lost ? 1U : 0U, text, peer.id, 0});
 }
 
-// The caller holds the mutex. `peer`: whose path has changed, or null.
+// The caller holds the mutex. `peer`: the peer whose path has changed, or null.
 void Hub::tellRailStates(const Peer* peer, const std::string& why) {
   for (const auto& rail : rails) {
     if (rail->brokenBy()) continue;
@@ -60,7 +60,7 @@ void Hub::tellRailStates(const Peer* peer, const std::string& why) {
   }
 }
 
-// The worst of its paths to peers that are not lost.
+// The state of the rail's worst path to a peer that is not lost.
 RailState Hub::stateOf(const Rail& rail) const {
   PathState worst = PathState::kUp;
   for (const auto& [id, known] : peers_) {
@@ -84,11 +84,12 @@ void Hub::forget(Peer& peer) {
   tellRailStates(nullptr, {});
 }
 
-// Ends a transfer whose peer is lost, with the provider's error, when it has not come back for a
-// while. Returns whether it has ended.
+// Ends a transfer with the provider's error if its peer is lost and has not come back for a while.
+// Returns whether the transfer was ended.
 bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
   Peer& peer = *transfer.order.peer;
-  // The peer may be lost since an earlier transfer: this one has tried to reach it, too.
+  // The peer may have been lost since an earlier transfer. This transfer must also have tried to
+  // reach the peer for that long.
   const auto before = now - kLostPatience;
   if (transfer.began() > before || !peer.health.lostBefore(before)) return false;
   PathError error;
@@ -96,7 +97,7 @@ bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     error = peer.health.error;
   }
-  if (error.status == 0) return false;  // it says nothing: it may be busy
+  if (error.status == 0) return false;  // no error was reported: the peer may be busy
   transfer.fail(error.status, "no NIC reaches the peer: " + error.text);
   return true;
 }

@@ -15,13 +15,13 @@
 
 namespace fab::transfer {
 
-// Whether a rail of a peer has answered, where operations must wait for that: greetings.cc.
-enum class Greeting : uint8_t { kNone, kSent, kAnswered };
+// The state of the handshake with a rail of a peer, if operations must wait for it: handshakes.cc.
+enum class Handshake : uint8_t { kNone, kSent, kAnswered };
 
-// The way from one rail of this side to a peer. It leads to one rail of the peer at a time: its
-// home, or after a failure or a stall the next one. From there it tries its home again, because
-// several rails of this side on one rail of the peer are slower. Only the thread of the rail uses
-// it.
+// The path from one rail of this side to a peer. It leads to one rail of the peer at a time: its
+// home rail, or the next one after a failure or a stall. Later it tries its home rail again,
+// because it is slower if several rails of this side use one rail of the peer. Only the rail's
+// thread uses the path.
 class Path {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -29,9 +29,9 @@ class Path {
   Path() = default;
   // Handles of the peer's rails in the address vector of this rail, 0: unreachable.
   Path(std::vector<uint32_t> peers, uint32_t home)
-      : peers_(std::move(peers)), greetings_(peers_.size()), home_(home), at_(home) {}
+      : peers_(std::move(peers)), handshakes_(peers_.size()), home_(home), at_(home) {}
 
-  // Whether it leads to any rail of the peer. For any thread.
+  // Whether the path leads to any rail of the peer. Any thread may call this function.
   bool leads() const {
     return std::any_of(peers_.begin(), peers_.end(), [](uint32_t each) { return each != 0; });
   }
@@ -39,7 +39,8 @@ class Path {
   uint32_t peer(uint32_t rail) const { return peers_[rail]; }
   // The peer's rail that it leads to.
   uint32_t rail() const { return at_; }
-  // The peer's rail to use for memory that perhaps not all of them reach. kNone if none does.
+  // The rail of the peer to use for memory that perhaps not all of its rails reach. kNone if no
+  // rail reaches it.
   uint32_t railTo(const std::vector<Target>& targets) const {
     const size_t count = std::min(peers_.size(), targets.size());
     for (size_t i = 0; i < peers_.size(); ++i) {
@@ -51,7 +52,7 @@ class Path {
     return kNone;
   }
 
-  Greeting& greeting(uint32_t rail) { return greetings_[rail]; }
+  Handshake& handshake(uint32_t rail) { return handshakes_[rail]; }
 
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path.
   bool open(Clock::time_point now) const {
@@ -63,16 +64,17 @@ class Path {
     if (awaited_++ == 0) lastProgress_ = now;
     refusedSince_ = {};
   }
-  // The provider takes no slice. Returns true if that has lasted for too long with nothing in
-  // flight: a NIC is down, or the provider waits for a handshake that was lost.
+  // Called when the provider takes no slice. Returns true if that has lasted for longer than
+  // `limit` with nothing in flight: a NIC is down, or the provider waits for a handshake that was
+  // lost.
   bool refused(Clock::time_point now, Clock::duration limit) {
     if (awaited_ > 0) return false;
     if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
     return now - refusedSince_ > limit;
   }
-  // A copy has ended, or is given up: it went to another rail.
+  // Called when a copy has ended, or is no longer awaited because its slice went to another rail.
   void ended() { --awaited_; }
-  // A copy to this rail of the peer has arrived.
+  // Called when a copy to this rail of the peer has arrived.
   void succeeded(Clock::time_point now, uint32_t rail) {
     lastProgress_ = now;
     if (rail != at_) return;
@@ -86,8 +88,8 @@ class Path {
       retryAt_ = now;
     }
   }
-  // A copy to this rail of the peer failed, or none has arrived for too long: leaves this way for a
-  // while.
+  // Called when a copy to this rail of the peer failed, or none has arrived for too long. Leaves
+  // this rail of the peer for a while.
   void failed(Clock::time_point now, uint32_t rail) {
     if (rail != at_) return;
     if (at_ == home_) {
@@ -99,7 +101,7 @@ class Path {
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
     suspect_ = true;
     lastProgress_ = now;
-    // The next rail of the peer.
+    // Switches to the next rail of the peer that can be reached.
     for (size_t i = 1; i <= peers_.size(); ++i) {
       const auto next = static_cast<uint32_t>((at_ + i) % peers_.size());
       if (peers_[next] == 0) continue;
@@ -118,10 +120,10 @@ class Path {
   static constexpr std::chrono::milliseconds kMaxHomeBackoff{10'000};
 
   std::vector<uint32_t> peers_;
-  std::vector<Greeting> greetings_;  // by rail of the peer
+  std::vector<Handshake> handshakes_;  // by rail of the peer
   uint32_t home_ = 0;
   uint32_t at_ = 0;
-  uint32_t awaited_ = 0;  // copies in flight that were not given up
+  uint32_t awaited_ = 0;  // copies in flight that are still awaited
   bool suspect_ = false;
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};
@@ -138,7 +140,7 @@ struct PathError {
   std::string text;
 };
 
-// How the paths to a peer do, for all threads.
+// The state of the paths to a peer, shared by all threads.
 struct PathHealth {
   explicit PathHealth(size_t rails) : states(rails) {}
 
@@ -149,13 +151,13 @@ struct PathHealth {
   }
 
   std::vector<std::atomic<PathState>> states;  // by rail of this side
-  std::atomic<Clock::rep> lostAt{0};  // when the last path was lost, 0: one leads to the peer
+  std::atomic<Clock::rep> lostAt{0};  // when the last path was lost, 0: a path leads to the peer
   // Under the mutex of the hub:
-  PathError error;  // the provider's, since a path has last been up
+  PathError error;  // the provider's error, since a path was last up
   bool toldLost = false;
 };
 
-// Another engine, as all rails of this side know it.
+// A remote engine. All rails of this side share this object.
 class Peer {
  public:
   Peer(uint64_t identity, std::vector<Path> ways, bool fenced)
@@ -165,21 +167,21 @@ class Peer {
   static constexpr const char* kName = "RemotePeer";
   static constexpr const char* kLeft = "the peer's engine was closed";
 
-  // Whether messages to it are under way or wait.
+  // Whether messages to it wait or are in flight.
   bool awaits() const { return unsent.load() != 0 && !left.load(); }
 
   const uint64_t id;
   // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
-  // the key was withdrawn. Where software copies, a copy that has begun goes on.
+  // the key was withdrawn. Where software copies, a copy that has begun continues.
   const bool fences;
   std::vector<Path> paths;  // by rail of this side
   PathHealth health;
   std::atomic<uint32_t> unsent{0};  // messages to it
-  std::atomic<uint32_t> allSent{
-      0};  // the number of the event that tells when there are none, 0: nobody asks
+  // The number of the event that reports that there are no unsent messages, 0: not requested.
+  std::atomic<uint32_t> allSent{0};
   std::atomic<bool> left{false};       // its engine was closed
-  RailVotes goodbyes;                  // of its rails
-  std::atomic<bool> forgotten{false};  // messages that still wait are not sent any more
+  RailVotes closedMessages;            // of its rails: kClosed
+  std::atomic<bool> forgotten{false};  // messages that still wait are dropped
   std::atomic<bool> answered{false};   // it knows that its messages are confirmed
   // Under the mutex of the hub:
   uint64_t lastOffer = 0;  // the serial number of the last offer to it, 0: none

@@ -15,7 +15,7 @@ namespace fab::transfer {
 namespace {
 
 constexpr auto kCheckInterval = std::chrono::milliseconds(1);
-// A slice is late if it takes this many times as long as usual on the rail that would send it.
+// A slice is late if it takes this many times the usual time of the rail that would send it again.
 constexpr int kLate = 4;
 constexpr auto kLeastLate = std::chrono::milliseconds(2);
 
@@ -39,7 +39,7 @@ Rail::Rail(std::shared_ptr<Hub> hub, size_t at, const std::shared_ptr<Domain>& d
       domain_(domain),
       engine_(domain->engine()),
       endpoint_(std::move(endpoint)),
-      greets_(holdsUntilAnswered(domain->info())),
+      needsHandshake_(holdsUntilAnswered(domain->info())),
       keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
       ops_(1) {}
 
@@ -54,7 +54,7 @@ void Rail::deferQuietly(std::function<void()> task) {
   if (const auto domain = domain_.lock()) engine_.defer(std::move(task));
 }
 
-// The hub holds this rail. Without its endpoint, that does not keep the domain.
+// The hub holds this rail. Without its endpoint, the rail does not keep the domain.
 void Rail::ended() {
   const std::shared_ptr<Hub> hub = std::exchange(hub_, nullptr);
   transfers_.clear();
@@ -108,7 +108,7 @@ void Rail::add(const std::shared_ptr<Transfer>& transfer) {
                     transfer);
 }
 
-// Takes one slice of each transfer in turn, those of the highest priority first.
+// Posts one slice of each transfer in turn. Transfers of the highest priority come first.
 unsigned Rail::postSlices(Clock::time_point now) {
   unsigned posted = 0;
   copied_ = 0;
@@ -136,7 +136,7 @@ unsigned Rail::postSlices(Clock::time_point now) {
   return posted;
 }
 
-// A rail on another NUMA node than the memory takes slices when the near ones are full, or have
+// A rail on another NUMA node than the memory takes slices when the near rails are full, or have
 // taken none for too long.
 bool Rail::mayHelp(const Transfer& transfer, Clock::time_point now) const {
   const std::vector<bool>& far = transfer.order.far;
@@ -198,7 +198,7 @@ void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   if (ops_[number].use == Use::kReceive) return received(number, completion);
   InFlight op = std::move(ops_[number]);
   giveNumber(number);
-  if (op.use == Use::kGreeting) return greetingEnded(op, completion, detail);
+  if (op.use == Use::kHandshake) return handshakeEnded(op, completion, detail);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
   sendEnded(std::move(op), completion, detail);
 }
@@ -230,7 +230,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
       }
     }
     path.failed(now, op.to);
-    // The peer refuses the access: the rail works.
+    // If the peer refuses the access, the rail works.
     if (!isFinal(completion.status)) {
       changePath(*op.peer, PathState::kFailing, completion.status, detail.text);
     }
@@ -238,7 +238,8 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   transfer.release();
 }
 
-// Gives what is under way on paths without progress to other rails. The copies stay under way.
+// Gives the slices and messages on paths without progress to other rails. Their copies on this rail
+// stay in flight.
 void Rail::checkStalls(Clock::time_point now) {
   if (inFlight_ == 0 && freeSends_.size() == kSends) return;
   std::vector<Peer*> stalled;
@@ -264,7 +265,7 @@ void Rail::checkStalls(Clock::time_point now) {
   if (!stalled.empty()) counters.stalls.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The provider takes nothing on the way to a peer.
+// Called when the provider takes no operations on the path to a peer.
 void Rail::leave(Peer& peer, Path& path, Clock::time_point now, const char* why) {
   path.failed(now, path.rail());
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
@@ -277,7 +278,7 @@ void Rail::giveBack(Transfer& transfer, uint32_t slice) {
   transfer.giveBack(slice);
 }
 
-// A copy has ended, or is given up.
+// Called when a copy has ended, or is no longer awaited.
 void Rail::stopAwaiting(const InFlight& op) {
   op.peer->paths[index].ended();
   if (op.use != Use::kSlice) return;

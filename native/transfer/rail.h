@@ -20,22 +20,22 @@ namespace fab::transfer {
 
 class Hub;
 
-// How a rail works. All rails of an engine have the same settings.
+// The settings of a rail. All rails of an engine have the same settings.
 struct Settings {
   uint64_t window = 4 << 20;                // bytes in flight on a rail
   uint32_t depth = 64;                      // operations in flight on a rail
-  std::chrono::microseconds stall{50'000};  // without progress, a path is left
+  std::chrono::microseconds stall{50'000};  // a path without progress for this long is left
 };
 
-// How a rail does, as its last slices say.
+// The state of a rail, from the outcome of its last slices.
 enum class RailState : uint8_t {
   kUp,
-  kStalled,  // nothing comes through
+  kStalled,  // slices make no progress
   kFailing,  // slices fail
-  kBroken,   // the provider has broken its endpoint, for good
+  kBroken,   // the provider has broken its endpoint permanently
 };
 
-// Counters of a rail, for any thread to read.
+// Counters of a rail. Any thread may read them.
 struct RailCounters {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> slices{0};
@@ -45,12 +45,12 @@ struct RailCounters {
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> arrivals{0};
   std::atomic<RailState> state{RailState::kUp};
-  // Slices were left when it could post no more. Only with transfers.
+  // Whether slices were left when the rail could post no more. Updated only while it has transfers.
   std::atomic<bool> full{false};
 };
 
 // One NIC of a transfer engine: a domain with its own thread. The thread takes slices of the
-// transfers while it has room, and posts them.
+// transfers while the rail has room, and posts them.
 class Rail final : public EngineClient {
  public:
   Rail(std::shared_ptr<Hub> hub, size_t index, const std::shared_ptr<Domain>& domain,
@@ -76,7 +76,7 @@ class Rail final : public EngineClient {
   void forget(const std::vector<uint32_t>& remotes);
 
   Engine& engine() const { return engine_; }
-  // How many pieces of each side the provider takes in an operation.
+  // The number of pieces of each side that the provider takes in an operation.
   static uint16_t piecesOf(const fi_info& info);
 
   // Any thread: runs a task on the rail's thread, soon.
@@ -94,7 +94,7 @@ class Rail final : public EngineClient {
   RailCounters counters;
 
  private:
-  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kGreeting };
+  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kHandshake };
 
   // An operation in flight. Its place in ops_ is its number.
   struct InFlight {
@@ -115,7 +115,7 @@ class Rail final : public EngineClient {
   static constexpr uint32_t kReceives = 64;
 #endif
   static constexpr uint32_t kSends = kReceives;
-  static constexpr uint64_t kMaxCopied = 512 << 10;  // bytes in a turn, which other work waits for
+  static constexpr uint64_t kMaxCopied = 512 << 10;  // bytes in a turn, because other work waits
 
   bool hasRoom() const {
     return inFlight_ < settings_.depth && bytes_ < settings_.window && copied_ < kMaxCopied;
@@ -127,8 +127,8 @@ class Rail final : public EngineClient {
   bool copySlice(const Order& order, const Slice& slice);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
   ssize_t post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t number);
-  ssize_t greet(const std::shared_ptr<Peer>& peer, Path& path, uint32_t rail);
-  void greetingEnded(const InFlight& op, const Completion& completion, const ErrorDetail& detail);
+  ssize_t ensureHandshake(const std::shared_ptr<Peer>& peer, Path& path, uint32_t rail);
+  void handshakeEnded(const InFlight& op, const Completion& completion, const ErrorDetail& detail);
   void leave(Peer& peer, Path& path, Clock::time_point now, const char* why);
   void changePath(Peer& peer, PathState to, uint32_t status, const std::string& why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
@@ -152,7 +152,7 @@ class Rail final : public EngineClient {
   const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
   Engine& engine_;
   std::shared_ptr<Endpoint> endpoint_;                // until the domain has closed
-  const bool greets_;                                 // greetings.cc
+  const bool needsHandshake_;                         // handshakes.cc
   const bool keepsPeer_;                              // while a message to it is in flight
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
@@ -161,15 +161,15 @@ class Rail final : public EngineClient {
   uint32_t inFlight_ = 0;  // slices
   uint64_t bytes_ = 0;
   uint64_t copied_ = 0;   // bytes, in this turn
-  uint64_t wakeUps_ = 0;  // of the event loop, that notified() has seen
-  Clock::duration usual_ = std::chrono::milliseconds(1);  // that a slice takes here
+  uint64_t wakeUps_ = 0;  // of the event loop that notified() has seen
+  Clock::duration usual_ = std::chrono::milliseconds(1);  // the time that a slice usually takes
   Clock::time_point nextCheck_{};
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
   uint32_t memory_ = 0;
   std::vector<uint32_t> freeSends_;
   Outbox outbox_;
   std::vector<uint32_t> unposted_;  // receives that the provider had no room for
-  Failure why_;                     // its endpoint is broken: set before the state, once
+  Failure why_;                     // why its endpoint is broken: set once, before the state
 };
 
 }  // namespace fab::transfer

@@ -1,4 +1,4 @@
-// The messages between engines, as a rail sends and receives them.
+// How a rail sends and receives the messages between engines.
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ ssize_t Rail::postReceive(uint32_t slot) {
 void Rail::received(uint32_t number, const Completion& completion) {
   const uint32_t slot = ops_[number].slice;
   giveNumber(number);
-  if (completion.status == FI_ECANCELED) return;  // the endpoint has closed
+  if (completion.status == FI_ECANCELED) return;  // the endpoint was closed
   if (completion.status == 0) {
     counters.messages.fetch_add(1, std::memory_order_relaxed);
     Message message;
@@ -91,7 +91,7 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
       break;
     }
   }
-  // Perhaps this rail reaches nobody: then another one sends them.
+  // This rail may reach no peer. Another rail then sends the messages.
   if (hub_->rails.size() == 1 || now - line.since <= settings_.stall) return;
   for (Waiting& each : std::exchange(messages, {})) hub_->sendAgain(std::move(each), index);
 }
@@ -126,7 +126,7 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
 }
 
 ssize_t Rail::post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t number) {
-  if (const ssize_t ret = greet(waiting.peer, path, path.rail()); ret != 0) return ret;
+  if (const ssize_t ret = ensureHandshake(waiting.peer, path, path.rail()); ret != 0) return ret;
   waiting.message.write(block_->data() + slot * Message::kMaxSize);
   Operation o{};
   o.code = OpCode::kSend;
@@ -136,8 +136,8 @@ ssize_t Rail::post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t n
   o.memory = memory_;
   o.offset = static_cast<double>(slot) * Message::kMaxSize;
   o.length = static_cast<double>(waiting.message.size());
-  // Its completion means delivery. It never comes if the peer dies after it has received the
-  // message.
+  // The completion means that the message was delivered. If the peer dies after it has received the
+  // message, the completion never comes.
   return engine_.postFor(*this, o, keepsPeer_);
 }
 

@@ -13,12 +13,12 @@ namespace fab::transfer {
 
 namespace {
 
-// An operation with room for the further pieces of both sides.
+// An operation with room for more pieces of both sides.
 class Pieced {
  public:
   Operation& first() { return blocks_[0]; }
 
-  // Takes the pieces of a slice. Those of the other side are of the region `remote`.
+  // Takes the pieces of a slice. The peer's pieces are in its region `remote`.
   void take(const Slicing& slicing, const Slice& slice, uint32_t memory, uint32_t remote) {
     const Piece* const locals = &slicing.local[slice.local];
     const Piece* const remotes = &slicing.remote[slice.remote];
@@ -55,7 +55,7 @@ class Pieced {
 
 uint16_t Rail::piecesOf(const fi_info& info) {
   const fi_tx_attr& transmit = *info.tx_attr;
-  // efa has a larger iov_limit, which holds for messages only.
+  // efa has a larger iov_limit, which applies to messages only.
   const size_t most = std::min(transmit.iov_limit, transmit.rma_iov_limit);
   return static_cast<uint16_t>(std::clamp<size_t>(most, 1, SliceLimits::kMaxPieces));
 }
@@ -64,7 +64,7 @@ ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t numb
   const Order& order = transfer.order;
   const uint32_t rail = path.railTo(order.targets);
   if (rail == Path::kNone) return -FI_EHOSTUNREACH;
-  if (const ssize_t ret = greet(order.peer, path, rail); ret != 0) return ret;
+  if (const ssize_t ret = ensureHandshake(order.peer, path, rail); ret != 0) return ret;
   const uint32_t remote = remoteOf(transfer, rail);
   if (remote == 0) return -FI_ENOMEM;
   Pieced pieced;

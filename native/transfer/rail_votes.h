@@ -6,11 +6,12 @@
 
 namespace fab::transfer {
 
-// What each rail of a peer says once. A message of one rail may overtake an earlier one of another,
-// so the last of them counts: nothing that the peer has sent before can follow.
+// Counts the rails of a peer that have sent a certain message, which each rail sends once. A
+// message of one rail may overtake an earlier message of another rail. After the messages of all
+// rails have arrived, no earlier message of the peer can follow.
 class RailVotes {
  public:
-  // Returns whether all rails have said it.
+  // Returns whether the messages of all rails have arrived.
   bool add(uint8_t rail, uint64_t rails) {
     const uint64_t bit = uint64_t{1} << (rail % 64);
     return std::bitset<64>(bits_.fetch_or(bit) | bit).count() >= rails;

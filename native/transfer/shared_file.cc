@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = 2 << 20;
 
-// A descriptor that is closed unless it is kept. Keeps errno.
+// Closes a descriptor unless release() was called. Preserves errno.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -48,8 +48,8 @@ void* map(int fd, size_t size, int protection) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Locks the byte of an offer, or unlocks it. Returns an errno: EAGAIN or EACCES if another process
-// has it locked.
+// Locks the byte of an offer, or unlocks it. Returns 0 or an errno: EAGAIN or EACCES if another
+// process has locked the byte.
 int lock(int fd, short type, uint64_t offer) {
   struct flock range {};
   range.l_type = type;
@@ -81,8 +81,8 @@ std::shared_ptr<SharedFile> SharedFile::create(const std::string& name, size_t s
   return std::make_shared<SharedFile>(fd.release(), memory, whole, hugePages);
 }
 
-// A process that still maps the file does not keep its pages. Huge pages stay: an access to a
-// missing one could end that process.
+// Frees the pages even if another process still maps the file. Huge pages stay, because an access
+// to a missing huge page could end that process.
 SharedFile::~SharedFile() {
   if (!hugePages_) {
     fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_));
@@ -144,8 +144,8 @@ bool endCopies(int fd, uint64_t offer) {
   return error != EAGAIN && error != EACCES;
 }
 
-// In parts: memcpy(3) of 512 KiB bypasses the caches, and copies 256 MiB at 10.6 GB/s instead
-// of 19.7.
+// Copies in parts, because memcpy(3) of 512 KiB bypasses the caches and copies 256 MiB at 10.6 GB/s
+// instead of 19.7.
 void copy(uint8_t* to, const uint8_t* from, size_t length) {
   constexpr size_t kPart = 64 << 10;
   for (size_t at = 0; at < length; at += kPart) {

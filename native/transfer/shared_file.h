@@ -40,11 +40,11 @@ class SharedFile {
   const bool hugePages_;
 };
 
-// Memory of another process, or of this one, by its file.
+// The memory of another process, or of this one, mapped from its file.
 class Mapping {
  public:
-  // Returns null, with errno, if the file cannot be mapped or may shrink: that would end the
-  // process at an access.
+  // Returns null, with errno, if the file cannot be mapped or may shrink. If the file shrank, an
+  // access would end the process.
   static std::shared_ptr<Mapping> open(int fd, bool writable);
 
   Mapping(int fd, void* memory, size_t size) : fd_(fd), memory_(memory), size_(size) {}
@@ -58,7 +58,7 @@ class Mapping {
  private:
   friend class Copying;
 
-  // Any thread. Returns false if the owner has ended the offer.
+  // Any thread may call these functions. begin() returns false if the owner has ended the offer.
   bool begin(uint64_t offer);
   void end(uint64_t offer);
 
@@ -69,10 +69,11 @@ class Mapping {
   std::unordered_map<uint64_t, uint32_t> running_;  // transfers by offer
 };
 
-// Says, while it exists, that a transfer with an offer copies. It holds a lock (fcntl(2),
-// F_OFD_SETLK) on the byte of the file whose number is the serial number of the offer. The kernel
-// releases the lock when the process ends, so the owner needs no answer. It does not when a worker
-// ends: the transfer must not outlive the rails that copy for it (Hub::railEnded()).
+// Shows the owner of the file, while this object exists, that a transfer copies for an offer. The
+// object holds a lock (fcntl(2), F_OFD_SETLK) on the byte of the file whose number is the serial
+// number of the offer. The kernel releases the lock when the process ends, so the owner needs no
+// answer. The kernel does not release it when a worker ends. The transfer must therefore not
+// outlive the rails that copy for it (Hub::railEnded()).
 class Copying {
  public:
   // Returns null if the owner has ended the offer.
@@ -89,11 +90,11 @@ class Copying {
   const uint64_t offer_;
 };
 
-// The owner of a file ends an offer: no copy for it begins any more. Returns false while a transfer
-// copies.
+// Called by the owner of the file. Ends an offer: no copy for it begins any more. Returns false
+// while a transfer copies.
 bool endCopies(int fd, uint64_t offer);
 
-// JavaScript's hold on a mapping. Transfers under way have their own.
+// JavaScript's reference to a mapping. Running transfers have their own references.
 struct MappingHold {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6d70000000000001};
   static constexpr const char* kName = "Mapping";

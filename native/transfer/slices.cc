@@ -32,7 +32,7 @@ class Cursor {
   uint64_t used_ = 0;
 };
 
-// Whether a piece of a slice ends where the next one begins.
+// Whether the last piece of the slice whose pieces begin at `first` ends at `offset`.
 bool continues(const Pieces& pieces, uint32_t first, uint64_t offset) {
   return pieces.size() > first && pieces.back().offset + pieces.back().length == offset;
 }

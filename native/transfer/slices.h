@@ -28,7 +28,7 @@ struct Slicing {
   std::vector<Slice> slices;
 };
 
-// How large a slice may be.
+// The limits of a slice.
 struct SliceLimits {
   static constexpr uint16_t kMaxPieces = 8;
 
@@ -38,8 +38,8 @@ struct SliceLimits {
 
 uint64_t bytesOf(const Pieces& pieces);
 
-// Cuts a transfer into slices. Each takes all that its limits allow. The pieces of both sides have
-// the same number of bytes.
+// Cuts a transfer into slices, each as large as its limits allow. The pieces of both sides must
+// have the same total number of bytes.
 Slicing cut(const Pieces& local, const Pieces& remote, const SliceLimits& limits);
 
 }  // namespace fab::transfer

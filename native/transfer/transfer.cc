@@ -149,9 +149,9 @@ void Transfer::release() {
   if (holds_.fetch_sub(1) == 1) free();
 }
 
-// No copy is under way any more.
+// Called when no copy is in flight any more.
 void Transfer::free() {
-  if (freed_.exchange(true)) return;  // a rail has just found that it has ended
+  if (freed_.exchange(true)) return;  // take() has held the ended transfer once more
   copying_.reset();
   quantiles_ = quantilesSoFar();
   measured_ = true;
@@ -175,7 +175,7 @@ void Transfer::fail(uint32_t status, std::string text) {
 }
 
 void Transfer::withdrawn() {
-  // A copy into mapped memory goes on, whatever the peer has withdrawn.
+  // A copy into mapped memory continues, even if the peer has withdrawn the memory.
   if (running() || order.direction == Direction::kRead || order.mapping) return;
   const bool ends = !reported_.exchange(true);
   hub_->report(*this, ends, !released_.exchange(true));

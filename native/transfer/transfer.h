@@ -24,14 +24,14 @@ class Hub;
 enum class Direction : uint8_t { kWrite, kRead };
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
 
-// Memory of the peer, as one of its rails names it.
+// The address and the key of the peer's memory on one of the peer's rails.
 struct Target {
   uint64_t address = 0;
   uint64_t key = 0;
   bool valid = false;
 };
 
-// What one rail has done for a transfer. Only the rail writes it.
+// The work of one rail for a transfer. Only the rail writes it.
 struct RailShare {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint32_t> slices{0};
@@ -40,7 +40,7 @@ struct RailShare {
   std::atomic<uint32_t> failures{0};
 };
 
-// What a transfer needs to know.
+// The parameters of a transfer.
 struct Order {
   Direction direction = Direction::kWrite;
   Priority priority = Priority::kNormal;
@@ -50,23 +50,23 @@ struct Order {
   uint64_t span = 0;               // bytes of the grant, from its first to its last
   Slicing slicing;
   uint32_t first = 0;      // the number of slice 0 in the first round
-  uint32_t roundSize = 0;  // numbers of a round
+  uint32_t roundSize = 0;  // numbers per round
   uint32_t offer = 0;      // of the peer
-  uint64_t serial = 0;     // of the offer, and of the peer's last one before it to this side
-  uint64_t before = 0;
-  bool planned = false;  // the peer must be told the number of slices
-  bool repeats = false;  // it may start again
-  // The peer's memory, if it is on this host and mapped here: rails copy instead of posting.
+  uint64_t serial = 0;     // of the offer
+  uint64_t before = 0;     // the serial number of the peer's previous offer to this side
+  bool planned = false;    // the peer needs a message with the number of slices
+  bool repeats = false;    // the transfer may be started again
+  // The peer's memory, if it is on this host and mapped here: rails then copy instead of posting.
   std::shared_ptr<Mapping> mapping;
   uint64_t mapped = 0;    // offset of the grant in the mapping
   int numaNode = -1;      // of this side's memory, -1: unknown
-  std::vector<bool> far;  // by rail: on another NUMA node than the memory, while a near rail exists
+  std::vector<bool> far;  // by rail: on another NUMA node than the memory; empty if no rail is near
   std::string notification;
   uint64_t bytes = 0;
 };
 
-// A write to a peer's memory or a read of it: the sending side. Rails take slices as they have room
-// and report their ends. All of it is shared between the threads of the rails.
+// A write to a peer's memory or a read of it, on the side that starts it. Rails take slices when
+// they have room, and report when the slices end. The threads of all rails share the object.
 class Transfer : public std::enable_shared_from_this<Transfer> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7466000000000001};
@@ -84,19 +84,20 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   }
   // Takes a slice that other rails have had in flight for longer than `age`, to send it again.
   uint32_t takeLate(Clock::duration age, Clock::time_point now);
-  // A slice that was taken must be taken again. The hold stays.
+  // Gives back a slice that was taken, so that a rail takes it again. The hold stays.
   void giveBack(uint32_t slice);
-  // Records that a copy of a slice is under way.
+  // Records that a copy of a slice is in flight.
   void began(uint32_t slice, Clock::time_point now);
-  // A copy of a slice has arrived.
+  // Records that a copy of a slice has arrived.
   void arrived(uint32_t slice, size_t rail, Clock::duration took);
   // Counts a failed copy. Returns false if the slice has failed too often.
   bool mayRetry(uint32_t slice);
-  // Ends one hold: of a slice that was taken, or a copy that is no longer under way.
+  // Ends one hold: that of a slice that was taken, or of a copy that is no longer in flight.
   void release();
-  // Ends the transfer. Later slices are not sent. Does nothing if it has ended.
+  // Ends the transfer with an error. Later slices are not sent. Does nothing if the transfer has
+  // ended.
   void fail(uint32_t status, std::string text);
-  // The peer has withdrawn its memory, so that no copy can reach it any more.
+  // Called when the peer has withdrawn its memory, so that no copy can reach that memory any more.
   void withdrawn();
 
   bool running() const { return outcome_.load() == kRunning; }
@@ -107,11 +108,11 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   uint32_t numberOf(uint32_t slice) const { return order.first + round_ * order.roundSize + slice; }
   uint32_t total() const { return static_cast<uint32_t>(order.slicing.slices.size()); }
   const Slice& at(uint32_t slice) const { return order.slicing.slices[slice]; }
-  // The rail that did the last slice.
+  // The rail whose slice arrived last.
   size_t lastRail() const { return lastRail_.load(std::memory_order_relaxed); }
   uint64_t bytesDone() const { return bytesDone_.load(std::memory_order_relaxed); }
   Clock::time_point began() const { return start_; }
-  // The time since a slice was taken, or since the start.
+  // The time since the last copy of a slice began, or since the start if none has begun.
   Clock::duration sinceLastSlice(Clock::time_point now) const {
     return now - start_ - std::chrono::microseconds(lastBegun_.load(std::memory_order_relaxed));
   }
@@ -122,20 +123,21 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   uint32_t status() const { return outcome_.load() == kRunning ? 0 : outcome_.load(); }
   std::string text() const;
 
-  // Whether it has ended with one copy of each slice, all of which have arrived.
+  // Whether the transfer has ended with exactly one copy of each slice, and all copies have
+  // arrived.
   bool mayRepeat() const {
     return order.repeats && outcome_.load() == 0 && copies_.load() == total();
   }
-  // Starts once more, after it has ended and is free.
+  // Starts the transfer again. The transfer must have ended and be free.
   void restart(uint32_t id);
-  // Before it starts, if the peer's memory is mapped: tells the peer that this side copies, until
-  // the transfer is free. Returns false if the peer has ended the offer.
+  // Called before the start if the peer's memory is mapped. Shows the peer that this side copies,
+  // until the transfer is free. Returns false if the peer has ended the offer.
   bool beginCopies();
 
   uint32_t id;
   const Order order;
-  // Handles of the peer's memory by rail and rail of the peer, 0: none yet. A rail uses only its
-  // own row.
+  // Handles of the peer's memory, by rail of this side and rail of the peer, 0: none yet. A rail
+  // uses only its own row.
   std::vector<std::vector<uint32_t>> remotes;
 
  private:
@@ -157,7 +159,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::vector<uint32_t> again_;
   std::string text_;
   std::vector<std::atomic<uint64_t>> done_;
-  std::vector<std::atomic<uint64_t>> late_;     // slices that were sent again for being late
+  std::vector<std::atomic<uint64_t>> late_;     // late slices that were sent again
   std::vector<std::atomic<uint32_t>> begunAt_;  // microseconds since start_, plus 1
   std::vector<std::atomic<uint32_t>> took_;     // microseconds
   std::vector<std::atomic<uint8_t>> failures_;
@@ -166,12 +168,13 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::atomic<uint64_t> bytesDone_{0};
   std::atomic<uint32_t> copies_{0};  // that were posted
   std::atomic<uint32_t> doneCount_{0};
-  std::atomic<uint32_t> holds_{1};  // the transfer itself, until it has an outcome
+  std::atomic<uint32_t> holds_{1};  // one is the transfer's own, until it has an outcome
   std::atomic<uint32_t> outcome_{kRunning};
   std::atomic<bool> reported_{false};  // its outcome
-  std::atomic<bool> freed_{false};     // no copy is under way
-  std::atomic<bool> released_{false};  // that its memory may be used for something else
-  // Set at the end, by the thread that ends it: sorting takes the time of the event loop otherwise.
+  std::atomic<bool> freed_{false};     // no copy is in flight
+  std::atomic<bool> released_{false};  // reported: its memory may be used for something else
+  // The thread that ends the transfer sets these at the end. Otherwise the event loop would spend
+  // its time on sorting.
   std::array<uint32_t, 2> quantiles_{};
   std::atomic<bool> measured_{false};
 };

@@ -1,5 +1,5 @@
-// Endpoints of one process that share memory, whichever of them sends first. Without the introductions of
-// native/objects/introductions.h, shm of libfabric 2.5 to 2.7 loses messages over 4 KiB to the first sender.
+// Endpoints of one process that share memory, whichever of them sends first. Without the handshake of
+// native/objects/shm_handshake.h, shm of libfabric 2.5 to 2.7 loses messages over 4 KiB to the first sender.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type Endpoint, Fabric, open } from 'libfabric';

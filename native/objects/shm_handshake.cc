@@ -1,4 +1,4 @@
-#include "introductions.h"
+#include "shm_handshake.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -18,12 +18,12 @@
 
 namespace fab {
 
-namespace introductions {
+namespace shm_handshake {
 
 namespace {
 
 // The ownership of two engines, which may be the same one. They are taken in the order of their
-// addresses, so that two threads that take the same two do not wait for each other.
+// addresses, so that two threads that take the same two engines do not wait for each other.
 class HoldBoth {
  public:
   HoldBoth(Engine& one, Engine& other) {
@@ -47,9 +47,9 @@ bool canSendItsName(const Endpoint& endpoint) {
   return open && shared_regions::inspect(endpoint.region) != FI_ENOENT;
 }
 
-// Lets an endpoint send its name: an operation to a peer that has not answered sends only the name,
-// and is refused with FI_EAGAIN. It is repeated, because it may be refused for another reason; a
-// name is sent once.
+// Lets an endpoint send its name. An operation to a peer that has not answered sends only the name,
+// and is refused with FI_EAGAIN. The operation is repeated, because it may be refused for another
+// reason. The name is sent only once.
 void sendName(const Endpoint& from, const Endpoint& to) {
   uint8_t address[AddressVector::kMaxAddress];
   size_t length = sizeof(address);
@@ -61,14 +61,15 @@ void sendName(const Endpoint& from, const Endpoint& to) {
   for (int i = 0; i < kTries; ++i) fi_inject(from.get(), nullptr, 0, peer);
 }
 
-void introduce(Endpoint& one, Endpoint& other) {
+void exchangeNames(Endpoint& one, Endpoint& other) {
   if (&one == &other) return;
   const HoldBoth hold(one.engine(), other.engine());
   if (!hold || !canSendItsName(one) || !canSendItsName(other)) return;
-  if (!local_peers::meet(one.name, other.name)) return;
+  if (!local_peers::addHandshake(one.name, other.name)) return;
   sendName(one, other);
   sendName(other, one);
-  // Each must read the name of the other before it may send: one that has read it sends at once.
+  // Each endpoint must read the name of the other before it may send. An endpoint that has read the
+  // name sends at once.
   for (const Endpoint* each : {&one, &other}) {
     each->engine().readQueues(*each);
     each->av->domain().driver().wake();
@@ -77,7 +78,7 @@ void introduce(Endpoint& one, Endpoint& other) {
 
 bool isNeeded(const AddressVector& av) {
   const fi_info& info = av.domain().info();
-  return traitsOf(info).needsIntroductions && usesSharedMemory(info);
+  return traitsOf(info).needsShmHandshake && usesSharedMemory(info);
 }
 
 std::shared_ptr<Endpoint> ownEndpoint(const AddressVector& av, const uint8_t* address) {
@@ -109,23 +110,23 @@ std::vector<uint32_t> peersOf(const AddressVector& av) {
 
 }  // namespace
 
-void introduce(AddressVector& av, const uint8_t* address) {
+void exchangeNames(AddressVector& av, const uint8_t* address) {
   if (!isNeeded(av)) return;
   const std::shared_ptr<Endpoint> peer = ownEndpoint(av, address);
   if (!peer) return;
-  for (const auto& endpoint : endpointsOf(av)) introduce(*endpoint, *peer);
+  for (const auto& endpoint : endpointsOf(av)) exchangeNames(*endpoint, *peer);
 }
 
-void introduce(Endpoint& endpoint) {
+void exchangeNames(Endpoint& endpoint) {
   const AddressVector& av = *endpoint.av;
   if (!isNeeded(av)) return;
   for (const uint32_t handle : peersOf(av)) {
     const std::vector<uint8_t> address = av.bytesOf(handle);
     if (address.empty()) continue;
-    if (const auto peer = ownEndpoint(av, address.data())) introduce(endpoint, *peer);
+    if (const auto peer = ownEndpoint(av, address.data())) exchangeNames(endpoint, *peer);
   }
 }
 
-}  // namespace introductions
+}  // namespace shm_handshake
 
 }  // namespace fab
