@@ -23,6 +23,7 @@ export default defineConfig({
       { find: /^libfabric\/neuron$/, replacement: `${dist}neuron/index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
       { find: /^libfabric\/transfer$/, replacement: `${dist}transfer/index.js` },
+      { find: /^libfabric\/efa$/, replacement: `${dist}efa/index.js` },
       { find: /^libfabric\/verbs$/, replacement: `${dist}verbs/index.js` },
     ],
   },

@@ -7,7 +7,7 @@ import { checkWait, type Wait, type WaitOptions } from './base/wait-options.js';
 import { native } from './contract/native.js';
 import { BoundHandle } from './engine/bound-handle.js';
 import type { Completion } from './engine/completion.js';
-import type { Engine, QueueListener } from './engine/engine.js';
+import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
 
@@ -55,7 +55,7 @@ export interface QueueEntry {
  * their promises or batches. Operations that were posted through `endpoint.post` complete through
  * read().
  */
-export class CompletionQueue implements QueueListener {
+export class CompletionQueue {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   /** The number of entries. */
@@ -136,7 +136,8 @@ export class CompletionQueue implements QueueListener {
 
   /**
    * Resolves when `count` remote writes with this data have arrived. The engine counts them and
-   * wakes JavaScript once. Earlier arrivals count too, unless immediates() has returned them.
+   * wakes JavaScript once. Earlier arrivals count too, unless immediates() has returned them. With
+   * the manual driver, the call turns the engine until then.
    *
    * The engine keeps unclaimed arrivals for up to 65,536 values and drops the rest. readErrors()
    * reports the drop, and `stats().lostImmediates` counts it. From then on, arrived() rejects with
@@ -171,7 +172,7 @@ export class CompletionQueue implements QueueListener {
     }
     const promise = engine.requests.promise<void>(request);
     engine.limit(request, promise, wait);
-    return promise;
+    return engine.settled(promise);
   }
 
   /**

@@ -93,7 +93,8 @@ export class Counter {
   }
 
   /**
-   * Resolves when the counter has reached a threshold: fi_cntr_wait.
+   * Resolves when the counter has reached a threshold: fi_cntr_wait. With the manual driver, the
+   * call turns the engine until then.
    *
    * @throws FabricError FI_EAVAIL if an operation completes in error first; FI_ETIMEDOUT after
    * `options.timeout`; FI_ECANCELED if the counter is closed first.

@@ -4,31 +4,21 @@
  *
  * @module libfabric
  */
-export type { DeviceAccess } from './engine/memory.js';
-
 import { dumpIfRequested } from './diagnostics/dump-on-signal.js';
 import './diagnostics/inspect.js';
 
 export { AddressVector, type AddressVectorOptions } from './address-vector.js';
-export { type EfaStatus, efaStatus } from './base/efa-statuses.js';
 export { errnoByCode, type FabricErrorCode } from './base/error-codes.js';
 export { FabricError, type FabricErrorDetails } from './base/errors.js';
 export type * from './base/flags.js';
 export { Peer } from './base/peer.js';
+export { released } from './base/released.js';
 export type { WaitOptions } from './base/wait-options.js';
 export {
   CompletionQueue,
   type CompletionQueueOptions,
   type QueueEntry,
 } from './completion-queue.js';
-export type {
-  EfaAddr,
-  EfaCqAttr,
-  EfaFeature,
-  EfaMrAttr,
-  EfaQpWqs,
-  EfaWqAttr,
-} from './contract/efa-types.js';
 export type * from './contract/engine-state.js';
 export type * from './contract/info-types.js';
 export { Counter, type CounterEvents, type CounterOptions } from './counter.js';
@@ -38,8 +28,6 @@ export { type DumpOnSignalOptions, dumpOnSignal } from './diagnostics/dump-on-si
 export type * from './diagnostics/dump-types.js';
 export { Domain } from './domain.js';
 export type { DomainOptions } from './domain-options.js';
-export type { EfaQueries } from './efa/queries.js';
-export { type EfaVariables, efaVariables, setEfaVariables } from './efa/variables.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
 export type { BatchBase, BatchUpdate, RoundOptions, RunOptions } from './endpoint/batch.js';
 export type { CloseOptions } from './endpoint/close-options.js';
@@ -71,11 +59,18 @@ export type { EndpointOptions } from './endpoint/opening-options.js';
 export type { Direction, QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
 export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
+export type {
+  RoundByte,
+  RoundCounter,
+  RoundEvent,
+  RoundEventOptions,
+  RoundImmediates,
+} from './endpoint/round-events.js';
 export type { Tag, TaggedRecv, TaggedRecvOptions, TaggedSend } from './endpoint/tagged.js';
 export type { OperationOptions, Source, VectorOptions } from './endpoint/target.js';
 export { Completion } from './engine/completion.js';
 export type { DriverKind, Stats } from './engine/engine.js';
-export type { Buffers, RegisteredBytes } from './engine/memory.js';
+export type { Buffers, DeviceAccess, RegisteredBytes } from './engine/memory.js';
 export type { StreamOptions } from './engine/stream.js';
 export { Fabric } from './fabric.js';
 export type { Immediate, Immediates, ImmediatesOptions } from './immediates.js';
@@ -107,12 +102,3 @@ export { type RegionDescription, RemoteRegion } from './memory/remote-region.js'
 export { type Counted, type OpenOptions, open } from './open.js';
 
 dumpIfRequested();
-
-export { released } from './base/released.js';
-export type {
-  RoundByte,
-  RoundCounter,
-  RoundEvent,
-  RoundEventOptions,
-  RoundImmediates,
-} from './endpoint/round-events.js';

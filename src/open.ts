@@ -90,7 +90,6 @@ export interface Counted<N extends string = string> {
   readonly counters: { readonly [Name in N]: Counter };
 }
 
-const ENODATA = 61;
 const DIRECT = 'efa-direct';
 
 /**
@@ -194,7 +193,7 @@ async function findOrExplain(options: Partial<OpenOptions>): Promise<AnyInfo> {
   } catch (error) {
     const { node, provider } = options;
     const resolves = node === undefined || NAMELESS.test(provider ?? '');
-    if (resolves || !FabricError.is(error) || error.errno !== ENODATA) throw error;
+    if (resolves || !FabricError.is(error) || error.errno !== errnoByCode.FI_ENODATA) throw error;
     await lookup(node).catch((cause) => {
       const detail = `the host name ${node} cannot be resolved (${cause.code})`;
       throw new FabricError(errnoByCode.FI_EADDRNOTAVAIL, 'fi_getinfo', { detail, cause });
@@ -226,7 +225,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       node && ` at ${node}`,
       options.service && `, service ${options.service}`,
     ].filter(Boolean);
-    throw new FabricError(ENODATA, 'fi_getinfo', {
+    throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `no ${asked.join(' and ')}${place.join('')}`,
       hint: hintFor(provider, options.service),
     });

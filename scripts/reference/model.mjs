@@ -6,6 +6,7 @@ import ts from 'typescript';
 
 const MODULES = {
   libfabric: 'src/index.ts',
+  'libfabric/efa': 'src/efa/index.ts',
   'libfabric/softefa': 'src/softefa/index.ts',
   'libfabric/transfer': 'src/transfer/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',

@@ -90,17 +90,13 @@ export const PAGES = [
   },
   { file: 'remote-region', names: ['RemoteRegion', 'RegionDescription'] },
   {
-    file: 'efa',
-    title: 'EFA',
-    names: ['EfaQueries', 'efaStatus', 'EfaStatus', 'efaVariables', 'setEfaVariables'],
-  },
-  {
     file: 'errors',
     title: 'FabricError',
     names: ['FabricError', 'FabricErrorDetails', 'errnoByCode'],
   },
   { file: 'diagnostics', title: 'Diagnostics', names: ['dumpState', 'dumpOnSignal', 'released'] },
   { file: 'types', title: 'Types', rest: true },
+  { file: 'efa', title: 'libfabric/efa', module: 'libfabric/efa', rest: true },
   { file: 'transfer', title: 'libfabric/transfer', module: 'libfabric/transfer', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },

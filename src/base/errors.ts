@@ -12,41 +12,34 @@ const brand = Symbol.for('libfabric.FabricError');
 // biome-ignore lint/complexity/noBannedTypes: what Error.captureStackTrace takes
 type AnyFunction = Function;
 
-/** The optional fields of a {@link FabricError}. */
-export interface FabricErrorDetails {
-  /** The provider's own error number, from fi_cq_readerr(3). */
-  provErrno?: number | undefined;
-  /** The provider's name for provErrno. */
-  provCode?: string | undefined;
-  /** The provider's text for provErrno. */
-  provMessage?: string | undefined;
-  /** Whether the cause may be temporary. */
-  retryable?: boolean | undefined;
-  /** The usual remedy. It is the end of the message. */
-  hint?: string | undefined;
-  /**
-   * Bytes of the message that fit into the buffer: fi_cq(3), for an operation that completed in
-   * error.
-   */
-  len?: number | undefined;
-  /** Bytes of the message that did not fit. */
-  olen?: number | undefined;
-  /** The tag of a tagged message. */
-  tag?: bigint | undefined;
-  /** The remote CQ data of the message. */
-  data?: bigint | undefined;
-  /** The kind of the operation. */
-  flags?: readonly CompletionFlag[] | undefined;
-  /** The provider's own error data, unchanged. */
-  errData?: Uint8Array | undefined;
-  /** The peer that the operation names, or that sent the message. */
-  peer?: Peer | undefined;
-  /** The operation's index in its batch. */
-  index?: number | undefined;
+/** The fields of a failed operation's completion. */
+const OF_COMPLETIONS = [
+  'index',
+  'peer',
+  'len',
+  'olen',
+  'tag',
+  'data',
+  'flags',
+  'errData',
+] as const satisfies readonly (keyof FabricError)[];
+
+type DetailField =
+  | 'provErrno'
+  | 'provCode'
+  | 'provMessage'
+  | 'retryable'
+  | 'hint'
+  | (typeof OF_COMPLETIONS)[number];
+
+/** The optional fields of a {@link FabricError}, its cause, and more text for its message. */
+export type FabricErrorDetails = {
+  readonly [Field in DetailField]?: FabricError[Field] | undefined;
+} & {
   /** More about this failure, for the message. If omitted, the provider's text. */
-  detail?: string | undefined;
-  cause?: unknown;
-}
+  readonly detail?: string | undefined;
+  readonly cause?: unknown;
+};
 
 /**
  * The message has the form of Node's own: `FI_ETRUNC: Truncation error, fi_cq_readerr`. If the
@@ -172,17 +165,6 @@ const STATES: readonly (number | undefined)[] = [11, 115];
 function saysMore({ provErrno, provMessage, provCode }: FabricErrorDetails, text: string): boolean {
   return provMessage !== text && (provCode !== undefined || !STATES.includes(provErrno));
 }
-
-const OF_COMPLETIONS = [
-  'index',
-  'peer',
-  'len',
-  'olen',
-  'tag',
-  'data',
-  'flags',
-  'errData',
-] as const satisfies readonly (keyof FabricErrorDetails)[];
 
 Object.defineProperty(FabricError.prototype, 'name', { value: 'FabricError', configurable: true });
 Object.defineProperty(FabricError.prototype, brand, { value: true });

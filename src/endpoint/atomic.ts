@@ -11,7 +11,7 @@ import {
 } from '../base/errors.js';
 import type { AtomicOp, Datatype } from '../base/flags.js';
 import type { Peer } from '../base/peer.js';
-import { Op, OpField } from '../contract/layout.js';
+import { ENTRY_F64, Op, OpField } from '../contract/layout.js';
 import { native } from '../contract/native.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
@@ -198,9 +198,8 @@ function post(
       size,
     );
     located.put(entries, at);
-    entries.f64[at * 8 + OpField.Tag64] = offset;
-    entries.u32[at * 16 + OpField.Data64 * 2] = limit.datatype;
-    entries.u32[at * 16 + OpField.Data64 * 2 + 1] = limit.op;
+    entries.f64[at * ENTRY_F64 + OpField.Tag64] = offset;
+    entries.setPair(at, OpField.Data64, limit.datatype, limit.op);
     putFlags(entries, at, checked, 0);
     sink.commit();
     return target.finish(Kind.Void, request, checked);

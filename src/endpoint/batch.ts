@@ -15,7 +15,7 @@ import { type NativeRoundEvents, native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
 import { Entries } from '../engine/entries.js';
 import { errorOf, type Failure } from '../engine/failure.js';
-import { Kind, type RequestOwner } from '../engine/requests.js';
+import { Kind } from '../engine/requests.js';
 import { ONE_ROUND, type Rounds, RoundTimes } from '../engine/round-times.js';
 import type { Sink } from '../engine/submissions.js';
 import type { AtomicQueries } from './atomic.js';
@@ -27,13 +27,7 @@ import {
   type RunOptions,
   SUBMIT_NAMES,
 } from './rounds.js';
-import {
-  type CheckedOptions,
-  checkIdleNames,
-  type Limits,
-  refuseWait,
-  type Target,
-} from './target.js';
+import { type CheckedOptions, checkIdleNames, type Limits, refuseWait } from './target.js';
 
 export type { BatchUpdate, RoundOptions, RunOptions };
 
@@ -59,7 +53,7 @@ const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ en
  * Each call throws what the same call of the endpoint rejects with, and Error ERR_INVALID_STATE
  * while the batch is in flight.
  */
-export class BatchBase implements Target, Sink, RequestOwner {
+export class BatchBase {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   /** @internal */

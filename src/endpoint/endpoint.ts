@@ -32,14 +32,14 @@ import {
 import { MultiRecv } from './multi-recv.js';
 import { checkEndpointOptions, type EndpointOptions } from './opening-options.js';
 import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
-import type { CheckedOptions, Limits, Target } from './target.js';
+import type { CheckedOptions, Limits } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'an Endpoint belongs to its thread: send endpoint.address, for av.insert(), and open another endpoint there',
 );
 
 /** The methods that every endpoint has: fi_endpoint(3). domain.ts declares its member `domain`. */
-export class EndpointBase implements Target {
+export class EndpointBase {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   readonly info: AnyInfo;

@@ -8,7 +8,7 @@ import { Op } from '../contract/layout.js';
 import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf, isAbortedBySender } from '../engine/failure.js';
-import { Kind, type RequestOwner } from '../engine/requests.js';
+import { Kind } from '../engine/requests.js';
 import { type Slot, Slots } from '../engine/slots.js';
 import { giveBack, timeoutError } from '../engine/stream.js';
 import type { CheckedMessagesOptions } from './messages-options.js';
@@ -52,7 +52,7 @@ const ARRIVING_MS = 30;
  * receives of the endpoint, in order: `recv()`, or another stream. A next() rejects after that is
  * done.
  */
-export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
+export class Messages implements AsyncIterableIterator<Message> {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   /** @internal The stream keeps its endpoint alive. */

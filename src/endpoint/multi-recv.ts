@@ -9,7 +9,7 @@ import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import type { Place } from '../engine/memory.js';
-import { Kind, type RequestOwner } from '../engine/requests.js';
+import { Kind } from '../engine/requests.js';
 import { giveBack, timeoutError } from '../engine/stream.js';
 import type { Message } from './messages.js';
 import type { CheckedMultiRecvOptions } from './messages-options.js';
@@ -48,7 +48,7 @@ const MULTI_RECV = 2 ** 16;
  * the receive is cancelled. Messages that have arrived and were not taken go to the next receives
  * of the endpoint.
  */
-export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
+export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage> {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   /** @internal The stream keeps its endpoint alive. */

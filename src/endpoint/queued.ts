@@ -8,13 +8,7 @@ import { errorOf } from '../engine/failure.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
 import type { AtomicQueries } from './atomic.js';
-import {
-  type CheckedOptions,
-  checkIdleNames,
-  type Limits,
-  refuseWait,
-  type Target,
-} from './target.js';
+import { type CheckedOptions, checkIdleNames, type Limits, refuseWait } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'endpoint.post belongs to its endpoint: send endpoint.address, and open another endpoint there',
@@ -38,7 +32,7 @@ export function checkDirections(name: string, value: unknown): readonly Directio
  * Each call throws TypeError, RangeError or Error ERR_CLOSED as the same call of the endpoint
  * rejects with them. The error of a posted operation is in its queue entry.
  */
-export class QueuedCalls implements Target {
+export class QueuedCalls {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   /** @internal */

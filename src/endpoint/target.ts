@@ -1,5 +1,6 @@
 import { checkSignal } from '../base/abort-signals.js';
 import { check64, checkNames, checkObject, namesOf } from '../base/checks.js';
+import { errnoByCode } from '../base/error-codes.js';
 import {
   closed,
   FabricError,
@@ -16,8 +17,6 @@ import { hasFlag, opFlagBits } from '../contract/flag-bits.js';
 import type { Engine } from '../engine/engine.js';
 import type { Kind } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
-
-const EMSGSIZE = 90;
 
 /** FI_REMOTE_CQ_DATA: the operation carries data for the peer's completion. */
 export const REMOTE_CQ_DATA = 2 ** 17;
@@ -179,7 +178,9 @@ export function checkLength(limits: Limits, length: number, options?: CheckedOpt
 function checkLimits(limits: Limits, length: number, options: CheckedOptions | undefined): void {
   if (length > limits.maxMsgSize) {
     const detail = `${length} bytes, but epAttr.maxMsgSize is ${limits.maxMsgSize}`;
-    throw startAtCaller(new FabricError(EMSGSIZE, 'fi_send', { detail }, checkLength));
+    throw startAtCaller(
+      new FabricError(errnoByCode.FI_EMSGSIZE, 'fi_send', { detail }, checkLength),
+    );
   }
   if (length > limits.injectSize && options !== undefined && hasFlag(options.flags, 'FI_INJECT')) {
     throw outOfRange('buffer', `at most ${limits.injectSize} bytes with FI_INJECT`, length);

@@ -83,6 +83,13 @@ export class Entries {
     return this.f64[(at + 1 + (i >> 1)) * ENTRY_F64 + (i & 1) * SEGMENT_F64 + 2] as number;
   }
 
+  /** Writes two values of 32 bits into a field of 64 bits. */
+  setPair(at: number, field: OpField, low: number, high: number): void {
+    const word = at * ENTRY_U32 + field * 2;
+    this.u32[word] = low;
+    this.u32[word + 1] = high;
+  }
+
   /** Writes 64 bits, without creating a bigint if the value is a number. */
   set64(at: number, field: OpField, value: number | bigint): void {
     if (typeof value === 'bigint') {

@@ -67,9 +67,6 @@ function detailsOf(failure: Failure): FabricErrorDetails {
   return { ...causeOf(failure), index, peer, ...(completion && entryOf(completion)) };
 }
 
-const REMOTE_CQ_DATA = 1n << 17n;
-const TAGGED = 1n << 3n;
-
 function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
   const { flags, len, olen, data, tag, errData } = entry;
   const names = completionFlagNames(Number(flags & 0xffff_ffffn), Number(flags >> 32n));
@@ -78,8 +75,8 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
     len,
     errData,
     ...(olen > 0 && { olen }),
-    ...((flags & TAGGED) !== 0n && { tag }),
-    ...((flags & REMOTE_CQ_DATA) !== 0n && data !== 0n && { data }), // shm reports 0 for every message
+    ...(names.includes('FI_TAGGED') && { tag }),
+    ...(names.includes('FI_REMOTE_CQ_DATA') && data !== 0n && { data }), // shm reports 0 for every message
   };
 }
 
@@ -105,14 +102,13 @@ function longerThan(completion: NativeFailedCompletion | undefined): string {
   return `${message} was longer than the buffer of its receive: ${INTO_LONGER}`;
 }
 
-const EIO = 5;
 const UNKNOWN = 'Unknown error';
 
 function efaDetailsOf({ errno, text, provErrno, broken }: Failure): FabricErrorDetails {
   const library = version();
   // The shm provider below efa repeats the errno as its provider error. In 1.x every device status has
   // the errno EIO, so EIO is ambiguous.
-  const ambiguous = errno === EIO && library.major < 2;
+  const ambiguous = errno === errnoByCode.FI_EIO && library.major < 2;
   if (provErrno === errno && !ambiguous) return { hint: hintOfSharedMemory(errno) };
   const status = efaStatus(provErrno, library);
   const another = broken === true && !status?.hint?.includes(ANOTHER) ? ANOTHER : undefined;

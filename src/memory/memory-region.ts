@@ -4,6 +4,7 @@ import { publishClose, publishOpen } from '../base/channels.js';
 import { checkInteger } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidState, invalidThis } from '../base/errors.js';
+import type { MrAccess } from '../base/flags.js';
 import { sizeOf } from '../base/views.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import { Op } from '../contract/layout.js';
@@ -59,7 +60,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
    */
   readonly address: bigint;
   /** The access rights of the region. */
-  readonly access: readonly string[];
+  readonly access: readonly MrAccess[];
   /** Whether the memory is in huge pages. Undefined if allocate() did not allocate it. */
   readonly hugePages: boolean | undefined;
   readonly deviceAccess: DeviceAccess | undefined;
@@ -78,7 +79,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     engine: Engine,
     region: NativeRegion,
     memory: Uint8Array | DeviceRegion,
-    access: readonly string[],
+    access: readonly MrAccess[],
     hugePages?: boolean,
   ) {
     super();

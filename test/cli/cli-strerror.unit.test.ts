@@ -1,4 +1,5 @@
-import { efaStatus, errnoByCode, strerror, version } from 'libfabric';
+import { errnoByCode, strerror, version } from 'libfabric';
+import { efaStatus } from 'libfabric/efa';
 import { describe, expect, test } from 'vitest';
 import { call } from '../support/call.js';
 import { run } from '../support/command.js';

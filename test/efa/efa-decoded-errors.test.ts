@@ -1,6 +1,7 @@
 // Errors of promises, batches, streams and calls decode the efa provider's error numbers: name, whether a
 // retry may help, and a hint.
-import { efaStatus, FabricError, version } from 'libfabric';
+import { FabricError, version } from 'libfabric';
+import { efaStatus } from 'libfabric/efa';
 import { describe, expect, test } from 'vitest';
 import { errorOf } from '../../dist/engine/failure.js';
 import { pattern } from '../support/bytes.js';

@@ -1,6 +1,7 @@
 // domain.efa, the queries that only the efa provider has, on the software device with the installed
 // libfabric. 1.17 has none, 1.22 has queries of regions, 2.3 of efa-direct objects, 2.6 of features.
-import { type EfaQpWqs, getInfo, open, version } from 'libfabric';
+import { getInfo, open, version } from 'libfabric';
+import type { EfaQpWqs } from 'libfabric/efa';
 import { describe, expect, test } from 'vitest';
 import { whyNotDirect } from '../support/direct-library.js';
 import { drivers } from '../support/providers.js';

@@ -1,5 +1,5 @@
 // The table of the efa provider's error numbers.
-import { type EfaStatus, efaStatus } from 'libfabric';
+import { type EfaStatus, efaStatus } from 'libfabric/efa';
 import { describe, expect, test } from 'vitest';
 import { efaNumbers } from '../../dist/base/efa-statuses.js';
 

@@ -8,11 +8,14 @@ import { getParams } from 'libfabric';
 import { expect, test } from 'vitest';
 import '../support/softefa.js';
 
-const dist = new URL('../../dist/index.js', import.meta.url).href;
+const dist = (file: string) => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href);
 
 /** Runs a program that has this package as `lib`. Returns its output. */
 function run(program: string): string {
-  const text = `const lib = await import(${JSON.stringify(dist)}); ${program}`;
+  const modules = [dist('index.js'), dist('efa/index.js')].map(
+    (url) => `...(await import(${url}))`,
+  );
+  const text = `const lib = { ${modules} }; ${program}`;
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('FI_EFA_'));
   const env = Object.fromEntries(others);
   const args = ['--input-type=module', '-e', text];

@@ -173,6 +173,8 @@ describe('a program', () => {
       import { version } from 'libfabric';
       import { loadSoftefa } from 'libfabric/softefa';
       import { devices } from 'libfabric/verbs';
+      import { efaStatus } from 'libfabric/efa';
+      if (efaStatus(4096) === undefined) throw new Error('libfabric/efa');
       import { isAvailable } from 'libfabric/cuda';
       import { cores } from 'libfabric/neuron';
       ${versions}`;
@@ -237,10 +239,12 @@ describe('TypeScript finds the types', () => {
     import { type Endpoint, open } from 'libfabric';
     import { loadSoftefa, type SoftefaOptions } from 'libfabric/softefa';
     import { devices } from 'libfabric/verbs';
+    import { type EfaStatus, efaStatus } from 'libfabric/efa';
     import { allocate, type CudaMemory } from 'libfabric/cuda';
     import type { Diagnosis, DevicesOutput, Result } from 'libfabric/cli-types';
     const options: SoftefaOptions = { nics: 2 };
     loadSoftefa(options);
+    export const decoded: EfaStatus | undefined = efaStatus(4096);
     export const first: string | undefined = devices()[0]?.name;
     export const onDevice: () => CudaMemory = () => allocate(4096, { device: 1 });
     export const ep = await open({ provider: 'tcp', caps: ['FI_MSG'] });
