@@ -10,8 +10,8 @@ export type {
 } from '../base/channels.js';
 
 /**
- * `libfabric:error`: every FabricError, at its creation. The package creates them for failed calls and
- * operations only.
+ * `libfabric:error`: every FabricError, when it is created. The package creates FabricErrors only for failed
+ * calls and operations.
  */
 export interface ErrorMessage {
   readonly error: FabricError;

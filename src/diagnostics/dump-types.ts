@@ -28,7 +28,7 @@ export interface ParkedDomain {
   readonly provider: string;
   readonly domain: string;
   /**
-   * Endpoints that are not closed yet: endpoints with shared memory that a peer in this process
+   * The number of endpoints that are not closed yet: endpoints with shared memory that a peer in this process
    * still has in its address vector, and endpoints with operations that never end.
    */
   readonly endpoints: number;

@@ -13,7 +13,8 @@ const LOCK_TIMEOUT_MS = 1000;
 /**
  * The open objects and operations in flight of this thread, to inspect a program that hangs: every
  * domain with its endpoints, queues, vectors, memory and operations, and every transfer engine with
- * its rails, peers, transfers and offers. Operations record nothing for it. The call locks each engine while it reads the engine's tables.
+ * its rails, peers, transfers and offers. Operations record nothing extra for this call. The call locks each engine
+ * while it reads the engine's tables.
  *
  * If the provider does not return from a call, the state of that domain's engine is omitted after a
  * second.

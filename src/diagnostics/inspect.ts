@@ -1,4 +1,4 @@
-// What console.log() and JSON.stringify() show of each object: one line, whatever the object refers to.
+// The properties that console.log() and JSON.stringify() show of each object: one line, whatever the object refers to.
 import { AddressVector } from '../address-vector.js';
 import { describes } from '../base/describe.js';
 import { Peer } from '../base/peer.js';
@@ -36,7 +36,7 @@ function textOf(address: Uint8Array): string {
   return address.length > MOST_BYTES ? `${hex}...` : hex;
 }
 
-// As fi_info(1) prints it without -v.
+// The same properties that fi_info(1) prints without -v.
 describes(
   'Info',
   { prototype: infoPrototype as AnyInfo },

@@ -1,16 +1,16 @@
-/** What the holder of a token may do. */
+/** The operation that the holder of a token may do. */
 export type Access = 'write' | 'read';
 
-/** What an engine has done since it was opened: `engine.stats()`. */
+/** The activity of an engine since it was opened: `engine.stats()`. */
 export interface TransferStats {
   readonly transfers: {
-    /** Under way, or ended with copies of slices under way. */
+    /** Running, or ended with copies of slices still in flight. */
     readonly running: number;
     /** Waiting for their turn. */
     readonly waiting: number;
     readonly done: number;
     readonly failed: number;
-    /** The sum over those done. */
+    /** The sum over the transfers done. */
     readonly seconds: number;
     readonly bytes: number;
   };
@@ -34,7 +34,7 @@ export interface TransferStats {
   };
 }
 
-/** What a rail is, and how it does: `engine.rails`. */
+/** A rail and its state: `engine.rails`. */
 export interface RailState {
   readonly index: number;
   /** The domain's name: the NIC. */
@@ -55,22 +55,22 @@ export interface RailState {
    */
   readonly emulated: boolean;
   /**
-   * What the last slices say. `'stalled'`: nothing comes through. `'failing'`: slices fail. Others
-   * carry the slices meanwhile, and some are tried on this rail again. `'broken'`: the provider has
-   * broken its endpoint, and others carry the slices until the engine is closed.
+   * The state of the rail by its last slices. `'stalled'`: nothing gets through. `'failing'`: slices fail. In
+   * both states other rails carry the slices, and some slices are tried on this rail again. `'broken'`: the
+   * provider has broken the endpoint of the rail, and other rails carry the slices until the engine is closed.
    */
   readonly state: 'up' | 'stalled' | 'failing' | 'broken';
   /** Bytes that this rail has sent or read. */
   readonly bytes: number;
   readonly slices: number;
-  /** Slices that failed, and times that the rail was left because nothing came through. */
+  /** Slices that failed (`failures`), and how often the rail was left because nothing got through (`stalls`). */
   readonly failures: number;
   readonly stalls: number;
   /** Slices that were given to other rails. */
   readonly retries: number;
-  /** Remote writes that have arrived here. */
+  /** Remote writes that have arrived on this rail. */
   readonly arrivals: number;
-  /** Messages between engines that have arrived here. */
+  /** Messages between engines that have arrived on this rail. */
   readonly messages: number;
 }
 
@@ -80,7 +80,7 @@ export interface TransferState {
   /** The identity of the peer's engine. */
   readonly peer: string;
   readonly priority: 'high' | 'normal' | 'low';
-  /** `'ending'`: it has failed or has every byte, and copies of slices are under way. */
+  /** `'ending'`: the transfer has failed or has every byte, and copies of slices are still in flight. */
   readonly state: 'running' | 'ending';
   /** Bytes. */
   readonly done: number;
@@ -96,11 +96,11 @@ export interface OfferState {
   readonly peer: string;
   readonly bytes: number;
   readonly repeat: boolean;
-  /** `'ending'`: closed or expired, and copies may still arrive. */
+  /** `'ending'`: the offer was closed or has expired, and copies may still arrive. */
   readonly state: 'open' | 'ending';
   /** How often all bytes have arrived. */
   readonly arrivals: number;
-  /** Milliseconds until it expires, negative if it has. */
+  /** Milliseconds until the offer expires. Negative if it has expired. */
   readonly expiresIn: number;
 }
 
@@ -118,15 +118,15 @@ export interface TransferEngineState {
     readonly bytes: number;
   };
   readonly stats: TransferStats;
-  /** The first 1000 that run. `stats` has the number of all. */
+  /** The first 1000 transfers that run. `stats` has the number of all transfers. */
   readonly transfers: readonly TransferState[];
-  /** The first 1000 that are open. */
+  /** The first 1000 offers that are open. */
   readonly offers: readonly OfferState[];
 }
 
 /** An open transfer engine, for dumps and metrics. */
 export interface OpenTransferEngine {
-  /** Its number among the engines of the process. */
+  /** Its number among the engines of the thread, from 1. */
   readonly number: number;
   readonly rails: readonly RailState[];
   stats(): TransferStats;

@@ -8,7 +8,7 @@ import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
 import type { TransferEngine } from './transfer-engine.js';
 
-/** Counts what an engine does, and publishes it to those who have subscribed. */
+/** Counts the work of an engine, and publishes it to the subscribers of the channels. */
 export class Activity {
   readonly #engine: TransferEngine;
   readonly #queue: Queue;
@@ -61,7 +61,7 @@ export class Activity {
     if (offerArrived.hasSubscribers) offerArrived.publish({ engine: this.#engine, offer, arrival });
   }
 
-  /** @param error why nothing has arrived; undefined if something has. */
+  /** @param error the reason why nothing has arrived; undefined if something has arrived. */
   offerReleased(offer: Offer, error: unknown): void {
     this.#released += 1;
     if (error !== undefined) this.#unarrived += 1;

@@ -2,16 +2,16 @@ import type { ProcessIdentity } from './same-host.js';
 import { seal, unseal, Writer } from './sealed.js';
 import { MAX_RAILS } from './settings.js';
 
-/** The identity of an engine and how to reach it. */
+/** The identity of an engine, and the addresses at which peers reach it. */
 export interface EngineAddress {
   /** The identity of the engine: 64 random bits. */
   readonly id: bigint;
   readonly provider: string;
-  /** Whether its NICs check the key of each access: rails of `path` 'rdma'. */
+  /** Whether the engine's NICs check the key of each access. Rails of `path` 'rdma' do. */
   readonly rdma: boolean;
   /** The address of each rail: fi_getname(3). */
   readonly rails: readonly Uint8Array[];
-  /** Its process, if peers of its host may map its memory. */
+  /** The process of the engine, if peers of its host may map its memory. */
   readonly process: ProcessIdentity | undefined;
 }
 

@@ -4,11 +4,11 @@ import { type Rail, working } from './rails.js';
 /** The addresses of a peer's rails in the address vectors of this engine's rails. */
 export class Addresses {
   readonly #rails: readonly Rail[];
-  // By rail of this side, then by rail of the peer. Rails that do not work reach nobody.
+  // By local rail, then by rail of the peer. A broken local rail has no entries.
   readonly #inserted: (readonly Peer[])[] = [];
   readonly #count: number;
 
-  /** @throws FabricError as av.insert() does. Nothing is inserted then. */
+  /** @throws FabricError as av.insert() does. In this case nothing stays inserted. */
   constructor(rails: readonly Rail[], addresses: readonly Uint8Array[]) {
     this.#rails = rails;
     this.#count = addresses.length;
@@ -25,7 +25,7 @@ export class Addresses {
     }
   }
 
-  /** The handles of the peer's rails, by rail of this side; 0: it reaches none. */
+  /** The handles of the peer's rails, by local rail. 0 for a local rail that reaches none of them. */
   get handles(): Uint32Array {
     const handles = new Uint32Array(this.#rails.length * this.#count);
     for (const [i, peers] of this.#inserted.entries()) {
@@ -37,7 +37,7 @@ export class Addresses {
     return handles;
   }
 
-  /** Resolves when no operation to the peer is in flight. Another engine may have the same addresses: they stay. */
+  /** Resolves when no operation to the peer is in flight. Addresses that another engine has too stay inserted. */
   async remove(): Promise<void> {
     const removing = this.#inserted.flatMap((peers, i) =>
       peers.map((peer) => this.#rails[i]?.endpoint.av.remove(peer)),

@@ -5,10 +5,11 @@ export type Priority = (typeof PRIORITIES)[number];
 
 type Start = () => void;
 
-/** Those that wait with one priority, in order. */
+/** The transfers that wait with one priority, in order. */
 class Line {
   readonly #starts = new Set<Start>();
-  // Stays at the first one: a new iterator would pass over all that were taken since the Set was last resized.
+  // This iterator stays at the first entry. A new iterator would pass over all entries that were taken since the Set
+  // was last resized.
   #first = this.#starts.values();
 
   get length(): number {
@@ -73,7 +74,7 @@ export class Queue {
     };
   }
 
-  // A transfer that cannot start leaves at once, and thousands may wait. So leave() in a start() starts nothing.
+  // A transfer that cannot start leaves at once, and thousands may wait. So leave() within a start() starts nothing.
   #startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;

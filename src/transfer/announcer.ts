@@ -6,7 +6,7 @@ import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { TransferEngine } from './transfer-engine.js';
 
-/** Announces a fallback, and the changes and errors of rails: as events of the engine and on the channels. */
+/** Announces a fallback, and changes and errors of rails and peers: as events of the engine and on the channels. */
 export class Announcer {
   readonly events = new EngineEvents();
   readonly #engine: TransferEngine;
@@ -15,7 +15,7 @@ export class Announcer {
     this.#engine = engine;
   }
 
-  /** The engine uses `provider`, because there is no efa. */
+  /** Called if the engine uses `provider` because there is no efa. */
   fellBack(provider: string): void {
     process.emitWarning(`no EFA device: the transfer engine uses ${provider}`, 'LibfabricWarning');
     const event = { type: 'fallback', provider } as const;
@@ -39,7 +39,7 @@ export class Announcer {
     if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#engine });
   }
 
-  /** @param code the place of the state in RAIL_STATES. */
+  /** @param code the index of the state in RAIL_STATES. */
   railChanged(
     index: number,
     changed: Rail,

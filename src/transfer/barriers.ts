@@ -1,37 +1,37 @@
 import type { TransferError } from './errors.js';
 import { engineClosed } from './remote-engine.js';
 
-const NAME_LENGTH = 20; // the group's name, and the round
-// Of barriers that this side has not reached: a peer may send any names.
+const NAME_LENGTH = 20; // bytes of the group's name and of the round
+// The most barriers that peers have reached and this side has not. A peer may send any names.
 const MAX_EARLY = 65_536;
 
 /** One call of barrier(). */
 export interface Barrier {
-  /** What the members send each other. */
+  /** The name of the barrier. The members send it to each other. */
   readonly name: Uint8Array;
   /** Resolves when all members have arrived. Rejects if the engine closes. */
   readonly passed: Promise<void>;
-  /** Call it when nobody waits for `passed` any more. */
+  /** Must be called when nobody waits for `passed` any more. */
   forget(): void;
 }
 
 interface Waiting {
-  /** Whether it still waits for a peer. */
+  /** Whether the barrier still waits for a peer. */
   awaits(peer: bigint): boolean;
   check(): void;
   reject(error: unknown): void;
 }
 
-/** The barriers of an engine: who has arrived at which one. */
+/** The barriers of an engine, and the peers that have arrived at each. */
 export class Barriers {
   // The peers that have arrived, by the barrier's name in hexadecimal digits.
   readonly #arrived = new Map<string, Set<bigint>>();
   readonly #waiting = new Map<string, Waiting>();
-  // How often barrier() was called, by the group's name. Groups of the same engines are one group.
+  // The number of calls of barrier(), by the group's name. Groups of the same engines are one group.
   readonly #rounds = new Map<string, number>();
   readonly #waits: (change: number) => void;
 
-  /** @param waits hears that a call begins (1) or ends (-1) to wait. */
+  /** @param waits is called when a call starts (1) or stops (-1) waiting. */
   constructor(waits: (change: number) => void) {
     this.#waits = waits;
   }
@@ -51,7 +51,7 @@ export class Barriers {
    * Begins the next barrier of a group.
    *
    * @param group 16 bytes.
-   * @param members the engines that it waits for.
+   * @param members the engines that the barrier waits for.
    */
   next(group: Uint8Array, members: readonly bigint[]): Barrier {
     const name = this.#nameOfNext(group);
@@ -66,7 +66,7 @@ export class Barriers {
       this.#waiting.set(key, { awaits, check, reject });
       check();
     });
-    passed.catch(() => {}); // the caller may have left with the error of a message
+    passed.catch(() => {}); // the caller may have thrown the error of a message already
     return { name, passed, forget: () => this.#forget(key) };
   }
 
@@ -80,7 +80,7 @@ export class Barriers {
     return name;
   }
 
-  // Whether a call of ours has ended, by a timeout for example, before a member arrived.
+  // Whether the call of this side has ended before a member arrived, for example by a timeout.
   #isPast(name: Uint8Array): boolean {
     const { group, round } = partsOf(name);
     return round <= (this.#rounds.get(group) ?? 0);
@@ -92,7 +92,10 @@ export class Barriers {
     this.#waits(-1);
   }
 
-  /** A peer never arrives at the barriers that wait for it. An error that is made is also published. */
+  /**
+   * Rejects the barriers that wait for a peer that never arrives. `reason` is called for these only, because every
+   * error that is made is also published.
+   */
   left(peer: bigint, reason: () => TransferError): void {
     for (const { awaits, reject } of this.#waiting.values()) if (awaits(peer)) reject(reason());
   }

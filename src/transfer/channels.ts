@@ -1,4 +1,4 @@
-// The events of transfers on node:diagnostics_channel. Without a subscriber an event costs one check of
+// The events of transfers on node:diagnostics_channel. Without a subscriber, an event costs one check of
 // `hasSubscribers`.
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { FallbackEvent, PeerEvent, RailErrorEvent, RailEvent } from './engine-events.js';
@@ -16,7 +16,7 @@ export interface TransferStartMessage {
 /** `libfabric:transfer:end`: the transfer's promise settles. */
 export interface TransferEndMessage extends TransferStartMessage {
   readonly report: TransferReport;
-  /** Why it has failed. */
+  /** The error, if the transfer has failed. */
   readonly error?: unknown;
 }
 
@@ -33,7 +33,7 @@ export interface OfferArrivedMessage extends OfferMessage {
 
 /** `libfabric:offer:released`: no copy can arrive any more, and the keys are void. */
 export interface OfferReleasedMessage extends OfferMessage {
-  /** Why nothing has arrived. */
+  /** The error, if nothing has arrived. */
   readonly error?: unknown;
 }
 
@@ -42,7 +42,7 @@ export interface RailMessage extends RailEvent {
   readonly engine: TransferEngine;
 }
 
-/** `libfabric:peer`: no path leads to a peer any more, or one does again. */
+/** `libfabric:peer`: no path leads to a peer any more, or a path leads to it again. */
 export interface PeerMessage extends PeerEvent {
   readonly engine: TransferEngine;
 }

@@ -1,25 +1,25 @@
 import { type Handle, native } from '../contract/native.js';
 import { Taken } from './outbox.js';
 
-/** What a message between engines is for. */
+/** The purpose of a message between engines. */
 export const Channel = { Program: 0, Group: 1 } as const;
 export type Channel = (typeof Channel)[keyof typeof Channel];
 
-/** Bytes of a message between engines. */
+/** The most bytes of a message between engines. */
 export const MAX_NOTE = 3072;
 
-const MOST = MAX_NOTE / 4; // numbers of a message
+const MOST = MAX_NOTE / 4; // message numbers in one confirmation
 
 const nothing = (): Record<Channel, number[]> => ({ [Channel.Program]: [], [Channel.Group]: [] });
 
-/** Tells a peer which of its messages were taken: all of a turn together. */
+/** Confirms to a peer which of its messages were taken. All messages of a turn are confirmed together. */
 export class Confirmations {
   readonly #engine: Handle<'TransferEngine'>;
   readonly #peer: Handle<'RemotePeer'>;
   readonly #mayTell: () => boolean;
   #taken: Record<Channel, number[]> | undefined;
 
-  /** @param mayTell whether the engine is open, and the peer too. */
+  /** @param mayTell returns whether both the engine and the peer are open. */
   constructor(
     engine: Handle<'TransferEngine'>,
     peer: Handle<'RemotePeer'>,
@@ -41,7 +41,7 @@ export class Confirmations {
     this.#taken[channel].push(sequence);
   }
 
-  /** Tells it now. */
+  /** Sends the confirmations now. */
   flush(): void {
     const taken = this.#taken;
     this.#taken = undefined;
@@ -54,7 +54,7 @@ export class Confirmations {
     }
   }
 
-  /** None of the peer's messages will be taken any more. */
+  /** Tells the peer that no more of its messages will be taken. */
   end(): void {
     this.flush();
     for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);

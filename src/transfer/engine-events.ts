@@ -9,15 +9,15 @@ export interface RailEvent {
   /** The rail, with its new state. */
   readonly rail: RailState;
   readonly previous: RailState['state'];
-  /** The peer that this rail does not reach and another rail does, if this engine knows it. */
+  /** If this engine knows the peer: the peer that this rail does not reach, and that another rail reaches. */
   readonly peer: RemoteEngine | undefined;
-  /** Why, in words: the provider's for `'failing'` and `'broken'`. Empty for `'up'`. */
+  /** The reason as text. For `'failing'` and `'broken'` it is the provider's text. Empty for `'up'`. */
   readonly reason: string;
 }
 
 /**
- * The provider has reported an error that belongs to no transfer: a handshake that failed, or the
- * cause why a peer's transfer makes no progress.
+ * The provider has reported an error that belongs to no transfer: a handshake has failed, or the error is
+ * the cause for which a peer's transfer makes no progress.
  */
 export interface RailErrorEvent {
   readonly type: 'error';
@@ -25,13 +25,13 @@ export interface RailErrorEvent {
   readonly error: FabricError;
 }
 
-/** No path leads to a peer any more, or one does again. */
+/** No path leads to a peer any more, or a path leads to it again. */
 export interface PeerEvent {
   readonly type: 'peer';
   readonly peer: RemoteEngine;
   /** The new state of the peer. */
   readonly state: RemoteEngine['state'];
-  /** Why, in words: the provider's, if it has reported an error. Empty for `'up'`. */
+  /** The reason as text. If the provider has reported an error, it is the provider's text. Empty for `'up'`. */
   readonly reason: string;
 }
 
@@ -42,13 +42,13 @@ export interface FallbackEvent {
   readonly provider: string;
 }
 
-/** What `engine.events()` yields. */
+/** An event that `engine.events()` yields. */
 export type EngineEvent = RailEvent | RailErrorEvent | PeerEvent | FallbackEvent;
 
-// An iterator keeps the newest ones if nobody calls next().
+// The most events that wait in an iterator. If nobody calls next(), the iterator keeps the newest ones.
 const MAX_WAITING = 1024;
 
-/** Gives each event to all who iterate. */
+/** Passes each event to every iterator. */
 export class EngineEvents {
   readonly #readers = new Set<Arrivals<EngineEvent>>();
   #first: EngineEvent | undefined;

@@ -6,7 +6,7 @@ import type { TransferEngine } from './transfer-engine.js';
 
 const MAX_LISTED = 1000; // transfers, and offers
 
-/** What an engine has open and in flight, for dumpState(). */
+/** The open objects of an engine and its transfers in flight, for dumpState(). */
 export function stateOf(
   engine: TransferEngine,
   peers: Iterable<RemoteEngine>,

@@ -4,8 +4,7 @@ import { FabricError, type FabricErrorDetails } from '../base/errors.js';
 /** The error of a transfer or an offer. */
 export class TransferError extends FabricError {
   /**
-   * Whether some bytes may have been transferred. The memory of both sides is unchanged if this is
-   * false.
+   * Whether some bytes may have been transferred. If false, the memory of both sides is unchanged.
    */
   readonly ambiguous: boolean;
 

@@ -14,14 +14,14 @@ import type { TransferOptions } from './transfer.js';
 
 const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the addresses of its engines');
 
-/** What one peer of a group gets. */
+/** The memory that scatter() writes to one peer of a group. */
 export interface GroupPart {
   readonly from: TransferMemory | MemoryPart;
   /** The peer's token. */
   readonly token: string | Grant;
 }
 
-/** Engines that work together: engine.group(). */
+/** A group of engines that work together. engine.group() makes it. */
 export class Group {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
@@ -45,10 +45,10 @@ export class Group {
   }
 
   /**
-   * Writes to every peer: the parts are in the order of `peers`. Resolves when all have arrived.
+   * Writes one part to every peer. The parts are in the order of `peers`. Resolves when all parts have arrived.
    *
    * @throws TypeError, RangeError, Error ERR_CLOSED as peer.write() does. Then nothing was written.
-   * @throws what the first transfer that fails rejects with. The others go on.
+   * @throws the error of the first transfer that fails. The other transfers continue.
    */
   scatter(parts: readonly GroupPart[], options: TransferOptions = {}): Promise<TransferReport[]> {
     return cancellable(async () => {
@@ -67,7 +67,7 @@ export class Group {
   }
 
   /**
-   * Sends a message to every peer: engine.notifications().
+   * Sends a message to every peer. The peers read it with engine.notifications().
    *
    * @throws TypeError, RangeError, Error ERR_CLOSED as peer.notify() does. Then nothing was sent.
    */
@@ -84,8 +84,8 @@ export class Group {
    * group of the same engines.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`; AbortError, or the signal's reason;
-   * TransferError if a peer takes no message, or its engine or this one closes. Error ERR_CLOSED if the engine or
-   * a peer is closed.
+   * TransferError if a peer takes no message, or if the engine of a peer or this engine closes meanwhile. Error
+   * ERR_CLOSED if the engine or a peer is already closed.
    */
   barrier(options: WaitOptions = {}): Promise<void> {
     return cancellable(async () => {
@@ -104,7 +104,7 @@ export class Group {
     });
   }
 
-  // A call that fails must not have begun with some of the peers.
+  // All peers are checked first, so that a call that fails has not sent to some of them.
   #checkOpen(): void {
     for (const peer of this.peers) peer.checkOpen();
   }

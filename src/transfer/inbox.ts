@@ -5,25 +5,26 @@ import type { Notification, Notifications } from './notifications.js';
 import { Once } from './once.js';
 import type { RemoteEngine } from './remote-engine.js';
 
-// Unread messages of a peer after which it must wait: the peer has one window more under way.
+// If a peer has this many unread messages, it must wait. It may still have one more window in flight.
 const ROOM = 4096;
-// Of one peer that does not wait, and of all senders that this engine cannot tell to wait.
+// The most unread messages of one peer that does not wait, and of all senders together that are not peers, because
+// this engine cannot make them wait. Others are dropped.
 const MAX_UNREAD = 65_536;
-// Of senders, whose identities nobody vouches for.
+// The most senders that are remembered. Their identities are not verified.
 const MAX_SENDERS = 65_536;
 
 /** One engine that sends messages. */
 class Sender {
   readonly once = { [Channel.Program]: new Once(), [Channel.Group]: new Once() };
   unread = 0;
-  /** The numbers of unread messages that it does not know to be taken. */
-  untold: number[] = [];
+  /** The numbers of unread messages that are not confirmed to the sender yet. */
+  unconfirmed: number[] = [];
 }
 
 const isChannel = (value: number): value is keyof Sender['once'] =>
   value === Channel.Program || value === Channel.Group;
 
-/** The messages that arrive at an engine: each passes once, and its sender hears that it was taken. */
+/** The messages that arrive at an engine. Each passes once, and is confirmed to its sender when it was taken. */
 export class Inbox {
   readonly #senders = new Map<bigint, Sender>();
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
@@ -78,13 +79,13 @@ export class Inbox {
       return;
     }
     if (sender.unread < ROOM) peer.take(Channel.Program, sequence);
-    else sender.untold.push(sequence);
+    else sender.unconfirmed.push(sequence);
     sender.unread += 1;
     this.#notifications.arrived(notification, () => {
       sender.unread -= 1;
-      if (sender.untold.length === 0 || sender.unread > ROOM / 2) return;
-      for (const each of sender.untold) peer.take(Channel.Program, each);
-      sender.untold = [];
+      if (sender.unconfirmed.length === 0 || sender.unread > ROOM / 2) return;
+      for (const each of sender.unconfirmed) peer.take(Channel.Program, each);
+      sender.unconfirmed = [];
     });
   }
 
@@ -99,12 +100,12 @@ export class Inbox {
     return sender;
   }
 
-  /** Whether messages of this engine have arrived. */
+  /** Whether messages of the engine `from` have arrived. */
   has(from: bigint): boolean {
     return this.#senders.has(from);
   }
 
-  /** A sender is a peer from now on: it hears what has arrived before. */
+  /** Called when a sender becomes a peer. Confirms its messages that have arrived before. */
   known(peer: RemoteEngine): void {
     const sender = this.#senders.get(peer.identity);
     if (sender === undefined) return;

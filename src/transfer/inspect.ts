@@ -1,4 +1,5 @@
-// What console.log() and JSON.stringify() show of each object of a transfer engine. Tokens are not shown.
+// The properties that console.log() and JSON.stringify() show of each object of a transfer engine. Tokens are not
+// shown.
 import '../diagnostics/inspect.js';
 import { describes } from '../base/describe.js';
 import { Group } from './group.js';

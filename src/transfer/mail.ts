@@ -9,8 +9,8 @@ const CLOSED = 'the transfer engine was closed';
 type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
 
 /**
- * The messages that an engine sends, by the identity of the peer. A peer that is known again goes on with the numbers
- * that it had.
+ * The messages that an engine sends, by the identity of the peer. If the engine forgets a peer and knows it again, the
+ * numbers of the messages continue.
  */
 export class Mail {
   readonly #engine: PeerContext['handle'];
@@ -48,7 +48,7 @@ export class Mail {
     return outbox;
   }
 
-  // 0 is that of the engine's own messages.
+  // The engine's own messages have the number 0.
   #nextNote(ended: (status: number, text: string) => void): number {
     this.#lastNotification = (this.#lastNotification % 0xffff_ffff) + 1;
     this.#events.notifications.set(this.#lastNotification, ended);
@@ -68,7 +68,7 @@ export class Mail {
     for (const outbox of Object.values<Outbox>(outboxes)) outbox.taken(Taken.Closed, []);
   }
 
-  /** Resolves when all messages to a peer are sent, those of the engine too, or after `timeout` ms. */
+  /** Resolves when all messages to a peer are sent, including the engine's own, or after `timeout` ms. */
   flush(peer: Parameters<typeof native.transferFlush>[1], timeout: number): Promise<void> {
     return new Promise((resolve) => {
       const id = this.#nextNote(() => {
@@ -84,7 +84,7 @@ export class Mail {
     });
   }
 
-  /** The engine is about to close: confirmations that still come let no other messages go. */
+  /** Called before the engine closes. Confirmations that arrive after this call release no waiting messages. */
   stop(): void {
     for (const outbox of this.#all()) outbox.stop('FI_ECANCELED', CLOSED);
   }

@@ -13,7 +13,7 @@ export class Mappings {
   readonly #files = new Map<string, { readonly handle: Handle<'Mapping'>; used: number }>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param engine the peer's. */
+  /** @param engine the identity of the peer's engine. */
   constructor(self: Handle<'TransferEngine'>, owner: ProcessIdentity, engine: bigint) {
     this.#self = self;
     this.#owner = owner;
@@ -48,7 +48,7 @@ export class Mappings {
     if (this.#files.size === 0) this.close();
   }
 
-  /** Unmaps all. Transfers under way keep what they need. */
+  /** Unmaps all memory. Transfers in flight keep the mappings that they need. */
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;

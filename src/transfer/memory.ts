@@ -14,18 +14,18 @@ const OF_PART = uncloneable(
   'a MemoryPart belongs to its engine: send the token of part.offer(), or part.bytes',
 );
 
-const OF_PLACE = uncloneable(
+const OF_MEMORY = uncloneable(
   'TransferMemory belongs to its engine: send the token of memory.offer(), or memory.bytes',
 );
 
-/** What an engine does for its memory. */
-export interface PlaceOwner {
+/** The calls of an engine that its memory uses. */
+export interface MemoryOwner {
   readonly engine: Handle<'TransferEngine'>;
   offer(part: MemoryPart, options: OfferOptions): Promise<Offer>;
   forget(memory: TransferMemory): Promise<void>;
 }
 
-/** A part of memory: what a transfer moves. */
+/** A part of memory. Transfers move parts. */
 export class MemoryPart {
   /** @internal */
   readonly uncloneable = OF_PART;
@@ -42,16 +42,16 @@ export class MemoryPart {
     this.length = length;
   }
 
-  /** Whether the part is one range of its memory, and no list of pages. */
+  /** Whether the part is one range of its memory, not a list of pages. */
   get contiguous(): boolean {
     return this.pieces.length === 2;
   }
 
   /**
-   * The memory.
+   * The bytes of the part.
    *
-   * @throws Error ERR_INVALID_STATE if the part is not contiguous: use `memory.bytes`. Or if the
-   * memory is on a device.
+   * @throws Error ERR_INVALID_STATE if the part is not contiguous, or if the memory is on a device. For a
+   * part that is not contiguous, use `memory.bytes`.
    */
   get bytes(): Uint8Array {
     if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
@@ -60,9 +60,9 @@ export class MemoryPart {
   }
 
   /**
-   * The bytes [start, end) of this part. With pages, they count in the order of the pages.
+   * The bytes [start, end) of this part. In a part of pages, offsets count in the order of the pages.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within this part.
+   * @throws RangeError ERR_OUT_OF_RANGE if the range is empty or not within this part.
    */
   slice(start = 0, end = this.length): MemoryPart {
     checkRange(start, end, this.length);
@@ -70,7 +70,7 @@ export class MemoryPart {
   }
 
   /**
-   * Grants a peer one transfer into this part, or out of it. The peer needs the offer's token.
+   * Grants a peer one transfer into this part, or from it. The peer needs the offer's token.
    *
    * @throws FabricError with the code of fi_mr_reg(3). TypeError, RangeError for invalid options.
    */
@@ -87,35 +87,35 @@ function checkRange(start: number, end: number, length: number): void {
   checkInteger('end', end, start + 1, length);
 }
 
-/** Memory that transfers use: registered once on each rail, until it is closed. */
+/** Memory that transfers use. It is registered once on each rail, until it is closed. */
 export class TransferMemory {
   /** @internal */
-  readonly uncloneable = OF_PLACE;
+  readonly uncloneable = OF_MEMORY;
   /** Bytes. */
   readonly length: number;
   /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
   readonly registration: readonly (number | null)[];
   /**
-   * The NUMA node of the memory. Null if it is unknown, or the memory is on several. NICs of other
-   * nodes transfer only what those of this node have no room for.
+   * The NUMA node of the memory. Null if the node is unknown, or if the memory is on several nodes. NICs of
+   * other nodes transfer only the data for which the NICs of this node have no room.
    */
   readonly numaNode: number | null;
   /** @internal */
-  readonly owner: PlaceOwner;
+  readonly owner: MemoryOwner;
   /** @internal */
   readonly region: MemoryRegion;
   /** @internal The handles of the regions, by rail. 0 where the memory is not registered. */
   readonly handles: Uint32Array;
   /** @internal */
   readonly pieces: Pieces;
-  /** @internal What peers of this host can map. */
+  /** @internal The file that peers of this host can map. */
   readonly file: SharedFile | undefined;
   /** @internal Memory of a device. */
   readonly device: HeldDeviceMemory | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(owner: PlaceOwner, { regions, took, file, device }: RegisteredMemory) {
+  constructor(owner: MemoryOwner, { regions, took, file, device }: RegisteredMemory) {
     this.owner = owner;
     this.file = file;
     this.device = device;
@@ -129,7 +129,7 @@ export class TransferMemory {
   }
 
   /**
-   * The memory.
+   * The bytes of the memory.
    *
    * @throws Error ERR_INVALID_STATE if the memory is on a device.
    */
@@ -143,9 +143,9 @@ export class TransferMemory {
   }
 
   /**
-   * The bytes [start, end).
+   * The bytes [start, end) of the memory.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within the memory.
+   * @throws RangeError ERR_OUT_OF_RANGE if the range is empty or not within the memory.
    */
   slice(start = 0, end = this.length): MemoryPart {
     checkRange(start, end, this.length);
@@ -153,7 +153,8 @@ export class TransferMemory {
   }
 
   /**
-   * Pages, in this order: the blocks of a cache, the rows of a table.
+   * The part that consists of these pages, in this order: for example the blocks of a cache, or the rows of a
+   * table.
    *
    * @throws RangeError ERR_OUT_OF_RANGE if a page is not within the memory.
    */
@@ -169,7 +170,7 @@ export class TransferMemory {
 
   /**
    * Ends the use of the memory, and closes its offers. Resolves when no transfer of this engine uses
-   * it and the offers are released.
+   * the memory and the offers are released.
    */
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.owner.forget(this));

@@ -16,8 +16,8 @@ type Put = (
 ) => void;
 
 /**
- * The figures of all open transfer engines of this thread in the text format of Prometheus, for a
- * program's own `/metrics`. The label `engine` counts the engines in the order of their opening.
+ * The figures of all open transfer engines of this thread in the text format of Prometheus, for the
+ * program's own `/metrics`. The label `engine` numbers the engines in the order in which they were opened.
  */
 export async function transferMetrics(): Promise<TransferMetrics> {
   // Imported here, because few programs need it.

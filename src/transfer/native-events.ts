@@ -20,14 +20,14 @@ export const EventKind = {
   PeerState: 13,
 } as const;
 
-/** What a transfer in flight hears. */
+/** The events of a transfer in flight. */
 export interface TransferListener {
   ended(status: number, text: string): void;
   freed(): void;
   state(): TransferState;
 }
 
-/** What an open offer hears. */
+/** The events of an open offer. */
 export interface OfferListener {
   arrived(bytes: number, notification: Uint8Array | undefined): void;
   failed(status: number): void;
@@ -36,7 +36,7 @@ export interface OfferListener {
   state(): OfferState;
 }
 
-/** What the engine hears itself. */
+/** The events of the engine itself. */
 export interface EngineListener {
   notification(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void;
@@ -51,10 +51,10 @@ export class NativeEvents {
   readonly transfers = new Map<number, TransferListener>();
   readonly offers = new Map<number, OfferListener>();
   readonly notifications = new Map<number, (status: number, text: string) => void>();
-  /** Whether the engine closes, and so cancels what is in flight. */
+  /** Whether the engine is closing. It then cancels everything in flight. */
   isClosing = false;
   readonly #listener: EngineListener;
-  // Calls that wait for a notification or at a barrier.
+  // The number of calls that wait for a notification or at a barrier.
   #waiting = 0;
   #keepsLoop = true;
   #idle = true;
@@ -63,13 +63,13 @@ export class NativeEvents {
     this.#listener = listener;
   }
 
-  /** Whether the event loop stays alive while something is in flight. */
+  /** Sets whether the event loop stays alive while something is in flight. */
   keepLoop(on: boolean): void {
     this.#keepsLoop = on;
     this.changed();
   }
 
-  /** Call it after a change of the tables: the event loop stays alive while something is in flight. */
+  /** Must be called after a change of the tables, because the event loop stays alive while something is in flight. */
   changed(): void {
     const inFlight = this.transfers.size + this.offers.size + this.notifications.size;
     const idle = !this.#keepsLoop || inFlight + this.#waiting === 0;
@@ -85,7 +85,7 @@ export class NativeEvents {
     return isCancelled ? asCancellation(error) : error;
   }
 
-  /** Ends what the native side will not end any more. */
+  /** Ends the transfers, offers and messages that the native side does not end any more. */
   endAll(status: number, text: string): void {
     for (const transfer of this.transfers.values()) {
       transfer.ended(status, text);
@@ -96,7 +96,7 @@ export class NativeEvents {
     for (const table of [this.transfers, this.offers, this.notifications]) table.clear();
   }
 
-  /** Call it when calls begin (> 0) or end (< 0) to wait for messages of peers. */
+  /** Must be called when calls start (> 0) or stop (< 0) waiting for messages of peers. */
   readonly waiting = (change: number): void => {
     this.#waiting += change;
     this.changed();

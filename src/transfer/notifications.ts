@@ -17,7 +17,7 @@ export class Notifications {
   #received = 0;
   #dropped = 0;
 
-  /** @param waits hears that a reader begins (1) or ends (-1) to wait. */
+  /** @param waits is called when a reader starts (1) or stops (-1) waiting. */
   constructor(waits: (change: number) => void) {
     this.#arrivals = new Arrivals({
       waits,
@@ -44,7 +44,7 @@ export class Notifications {
     this.#arrivals.push(notification);
   }
 
-  /** A message is dropped, because so many wait. */
+  /** Counts a message that is dropped because `waiting` messages wait. */
   drop(waiting: number): void {
     this.#received += 1;
     this.#dropped += 1;

@@ -12,47 +12,48 @@ const UNCLONEABLE = uncloneable('an Offer belongs to its engine: send offer.toke
 
 /** Options of `memory.offer()`. */
 export interface OfferOptions {
-  /** What the peer may do with the memory: `'write'` to it, or `'read'` it. */
+  /** The operation that the peer may do: `'write'` to the memory, or `'read'` it. */
   readonly access: Access;
   /** The only peer that may use the token. */
   readonly to: RemoteEngine;
   /** Milliseconds until the offer ends. If omitted, 60,000. */
   readonly expires?: number;
   /**
-   * The most slices of a transfer that is cut in another way than the token implies, for example
-   * because it comes from pages. If omitted, one for each 16 KiB, and 64 more.
+   * The most slices of a transfer whose slices differ from those that the token implies, for example
+   * because the data comes from pages. If omitted, the number that the token implies, one for each
+   * 16 KiB, and 64 more.
    */
   readonly slices?: number;
   /**
-   * Whether the peer may do the transfer again and again, with transfer.repeat(), each time after this
-   * side has told it that the last one has arrived and the memory may be written again. The arrivals
-   * are read with `for await`.
+   * Whether the peer may repeat the transfer with transfer.repeat(). Before each repetition, this side must
+   * tell the peer that the last transfer has arrived and that the memory may be written again. Read the
+   * arrivals with `for await`.
    */
   readonly repeat?: boolean;
 }
 
-// Milliseconds that a peer has to end its copies after an offer has ended. Then it counts as dead.
+// Milliseconds after the end of an offer within which the peer must end its copies. After that it counts as dead.
 const GRACE = 2000;
 
-// Milliseconds that a peer has to tell that everything had arrived before the offer ended.
-const LATE = 250;
+// Milliseconds after the end of an offer within which the peer may report that all bytes had arrived before it.
+const ARRIVAL_TIMEOUT = 250;
 
-/** What an offer is made of. */
+/** The parameters of a new offer. */
 export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
   readonly part: MemoryPart;
   readonly token: string;
 }
 
-/** What has arrived, or was read. */
+/** The bytes that have arrived, or that the peer has read. */
 export interface Arrival {
   /**
-   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its memory. For memory
-   * of a device it throws ERR_INVALID_STATE.
+   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its memory. Throws
+   * ERR_INVALID_STATE for memory of a device.
    */
   readonly bytes: Uint8Array;
   /** Bytes that the peer has sent, or read. */
   readonly length: number;
-  /** The notification that came with them. */
+  /** The notification that arrived with the bytes. */
   readonly notification: Uint8Array | undefined;
 }
 
@@ -74,27 +75,27 @@ class DeviceArrival implements Arrival {
 }
 
 /**
- * A grant of memory to one peer, for one transfer. It has keys of its own, which end with it.
+ * A grant of memory to one peer, for one transfer. It has keys of its own, which become void when it ends.
  */
 export class Offer implements AsyncIterable<Arrival> {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
-  /** What the peer needs: text that fits into an HTTP header unless it names many pages. */
+  /** The text that the peer needs. It fits into an HTTP header unless it names many pages. */
   readonly token: string;
   readonly access: Access;
   readonly part: MemoryPart;
   /** The peer that may use the token. */
   readonly to: RemoteEngine;
   /**
-   * Resolves when every byte of a write is there: once, whatever order and rails the bytes took. For
-   * a read, when the peer tells that it has every byte.
+   * For a write, resolves once, when every byte has arrived, whatever the order and the rails of the bytes.
+   * For a read, resolves when the peer reports that it has every byte.
    *
-   * @throws TransferError FI_ECANCELED if the peer gives up or the offer is closed, FI_ETIMEDOUT if
-   * it expires; the provider's error if it has broken all rails of the memory.
+   * @throws TransferError FI_ECANCELED if the peer gives up the transfer or the offer is closed, FI_ETIMEDOUT
+   * if the offer expires; the provider's error if the provider has broken all rails of the memory.
    */
   readonly arrived: Promise<Arrival>;
   /**
-   * Resolves when no copy of a byte can be under way any more, and the peer's keys are void. The
+   * Resolves when no copy of a byte can be in flight any more, and the peer's keys are void. The
    * memory may then be used for something else.
    */
   readonly released: Promise<void>;
@@ -108,7 +109,7 @@ export class Offer implements AsyncIterable<Arrival> {
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
   readonly #arrivals = new Arrivals<Arrival>();
-  // Why no more arrivals come. The error is made for those who wait for one.
+  // Makes the error for calls that wait for an arrival. Set when no more arrivals come.
   #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
   #isReleased = false;
@@ -135,7 +136,7 @@ export class Offer implements AsyncIterable<Arrival> {
     this.arrived = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    this.arrived.catch(() => {}); // reported to those who wait for it
+    this.arrived.catch(() => {}); // a caller that waits for it gets the error
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
@@ -147,8 +148,8 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   /**
-   * Ends the offer: the token is void, and the keys are withdrawn. A transfer under way fails. One
-   * whose bytes have all arrived ends well, and close() waits for it: if the peer's transfer has
+   * Ends the offer: the token becomes void, and the keys are withdrawn. A transfer in flight fails. A
+   * transfer whose bytes have all arrived succeeds, and close() waits for it: if the peer's transfer has
    * resolved before, `arrived` resolves too. Otherwise `arrived` rejects when the peer has answered,
    * or after 250 ms.
    */
@@ -176,7 +177,7 @@ export class Offer implements AsyncIterable<Arrival> {
       this.#fail(errno, detail);
       if (this.#opened.fences) this.#withdraw();
       else this.#withdrawLater();
-    }, LATE);
+    }, ARRIVAL_TIMEOUT);
     this.#timer.unref();
   }
 
@@ -184,7 +185,7 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#timer = setTimeout(() => {
       if (this.#mayCopy()) this.#withdrawLater();
       else this.#withdraw();
-    }, GRACE - LATE);
+    }, GRACE - ARRIVAL_TIMEOUT);
     this.#timer.unref();
   }
 
@@ -207,7 +208,7 @@ export class Offer implements AsyncIterable<Arrival> {
     state: () => this.#state(),
   };
 
-  /** Whether the offer has ended: it was closed, has expired, or its transfer has ended. */
+  /** Whether the offer has ended: it was closed, it has expired, or its transfer has ended. */
   get closed(): boolean {
     return this.#ending !== undefined || this.#isReleased;
   }
@@ -230,7 +231,7 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #arrived(arrival: Arrival): void {
-    if (this.#failure !== undefined) return; // the last slices of a transfer that was given up
+    if (this.#failure !== undefined) return; // the last slices of a transfer that the peer gave up
     this.#count += 1;
     this.#activity.offerArrived(this, arrival);
     this.#settle.resolve(arrival);
@@ -247,9 +248,9 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   /**
-   * The arrivals of an offer with `repeat`: one each time that all bytes are there. If several
-   * iterate, each arrival goes to one of them, in the order of their calls. What nobody has asked for
-   * yet waits.
+   * The arrivals of an offer with `repeat`: one each time that all bytes have arrived. With several
+   * iterators, each arrival goes to one of them, in the order of their calls. An arrival waits until an
+   * iterator asks for it.
    *
    * @throws TransferError as `arrived` does.
    */
@@ -257,7 +258,7 @@ export class Offer implements AsyncIterable<Arrival> {
     return new Reader(this.#arrivals);
   }
 
-  // A transfer that was announced with its bytes may be shorter than the part.
+  // A transfer whose length the peer has announced may be shorter than the part.
   #arrival(announced: number, notification: Uint8Array | undefined): Arrival {
     const { part } = this;
     const length = announced === 0 ? part.length : announced;
@@ -268,7 +269,7 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 }
 
-/** A function that makes its value in the first call. */
+/** Returns a function that makes its value at the first call and keeps it. */
 function once<T>(make: () => T): () => T {
   let value: T | undefined;
   return () => {

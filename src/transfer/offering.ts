@@ -20,7 +20,7 @@ const MORE_SLICES = 64;
 const NAMES = namesOf<OfferOptions>({ access: 1, to: 1, expires: 1, slices: 1, repeat: 1 });
 const RIGHTS = { write: 'FI_REMOTE_WRITE', read: 'FI_REMOTE_READ' } as const;
 
-/** What the offers of an engine need of it. */
+/** The state of an engine that its offers need. */
 export interface Offering {
   readonly handle: Handle<'TransferEngine'>;
   readonly identity: bigint;
@@ -42,7 +42,7 @@ function checkOfferOptions(options: OfferOptions, engine: Handle<'TransferEngine
   };
 }
 
-/** Registers a part for a peer alone, on the rails of its memory, and makes the token. */
+/** Registers a part of memory for one peer, on the rails of the memory, and makes the token. */
 export async function makeOffer(
   engine: Offering,
   part: MemoryPart,
@@ -98,7 +98,7 @@ export async function makeOffer(
   return offer;
 }
 
-// All rails of the memory get a part of a transfer if that leaves slices of a useful size.
+// Every rail of the memory gets a part of a transfer, unless its slices would be smaller than `stripe`.
 function sliceOf(length: number, rails: number, { slice, stripe }: Settings): number {
   const share = Math.ceil(length / rails / PAGE) * PAGE;
   return Math.max(Math.min(slice, stripe), Math.min(slice, share));
@@ -106,7 +106,7 @@ function sliceOf(length: number, rails: number, { slice, stripe }: Settings): nu
 
 type PerRail<T> = readonly (T | undefined)[];
 
-/** Registers memory on all of these rails, or on none. */
+/** Registers memory for a peer on all of these rails, or on none. */
 async function register(
   rails: PerRail<Rail>,
   memory: TransferMemory,

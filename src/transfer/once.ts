@@ -1,9 +1,9 @@
-// The numbers below the highest one that a late copy may still have: a sender has fewer under way.
+// The most by which the number of a late copy may be below the highest number. A sender has fewer messages in flight.
 const WINDOW = 4096;
 
 /**
- * Lets each message pass once: a message is sent again if its rail fails. Numbers have 32 bits and start again
- * after the last one.
+ * Lets each message pass once. If its rail fails, a message is sent again and may arrive twice. Numbers have 32 bits
+ * and wrap around.
  */
 export class Once {
   #highest = 0;
@@ -26,7 +26,7 @@ export class Once {
     this.#highest = (this.#highest + ahead) >>> 0;
   }
 
-  /** The numbers that have passed, as far as it remembers them. */
+  /** The numbers that have passed and are still remembered. */
   get seen(): Iterable<number> {
     return this.#seen;
   }

@@ -12,7 +12,7 @@ export class OpenOffers {
     return opening;
   }
 
-  /** Ends them. Resolves when all are released. */
+  /** Ends the offers. Resolves when all are released. */
   async end(why: string): Promise<void> {
     const opened = await Promise.allSettled(this.#offers);
     const ending = opened.map((each) => each.status === 'fulfilled' && each.value.end(why));

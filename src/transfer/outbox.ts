@@ -2,25 +2,25 @@ import { Fifo } from '../base/fifo.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { RemoteEngine } from './remote-engine.js';
 
-// The numbers of the messages that are sent and not confirmed span at most so many. The peer
+// The most numbers from the oldest message that is not confirmed to the newest that is sent. The peer
 // remembers which of 4096 numbers it has seen.
 const WINDOW = 1024;
-const PATIENCE = 30_000; // ms without a confirmation
+const CONFIRMATION_TIMEOUT = 30_000; // ms without a confirmation
 
-/** What a peer says of the messages that it got. */
+/** The statuses with which a peer confirms messages. */
 export const Taken = {
-  /** Those with the numbers have been taken. */
+  /** The peer has taken the messages with these numbers. */
   Some: 0,
-  /** It forgets this engine, and confirms nothing any more. */
+  /** The peer forgets this engine, and confirms nothing any more. */
   Last: 1,
-  /** Its engine was closed. */
+  /** The peer's engine was closed. */
   Closed: 2,
 } as const;
 
 interface Outgoing {
   readonly peer: RemoteEngine;
   readonly bytes: Uint8Array;
-  /** Whether the provider has delivered it. */
+  /** Whether the provider has delivered the message. */
   delivered: boolean;
   resolve(): void;
   reject(error: TransferError): void;
@@ -32,12 +32,13 @@ export type Failure = (status: number, detail: string, ambiguous: boolean) => Tr
 const failureOf: Failure = (status, detail, ambiguous) =>
   new TransferError(status, ambiguous, { detail });
 
-/** Passes a message to the native side, which answers with delivered(). */
+/** Passes a message to the native side. When the provider has delivered it, delivered() is called. */
 export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => void;
 
 /**
- * The messages to an engine: those under way, and those that wait until the peer has confirmed earlier ones.
- * A peer that does not know this engine cannot confirm: then the delivery by the provider counts.
+ * The messages to an engine: those in flight, and those that wait until the peer has confirmed earlier ones.
+ * A peer that does not know this engine cannot confirm messages. For such a peer, the delivery by the provider
+ * counts as the confirmation.
  */
 export class Outbox {
   readonly #post: Post;
@@ -50,7 +51,7 @@ export class Outbox {
   #progressAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param waits hears that messages begin (1) or end (-1) to wait. */
+  /** @param waits is called when messages start (1) or stop (-1) waiting. */
   constructor(post: Post, waits: (change: number) => void, failure: Failure = failureOf) {
     this.#post = post;
     this.#waits = waits;
@@ -62,7 +63,7 @@ export class Outbox {
     return new Promise((resolve, reject) => {
       this.#begin();
       const hasRoom = this.#waiting.length === 0 && this.#hasRoom();
-      // The native side copies what it gets.
+      // The native side copies the bytes that it gets.
       const kept = hasRoom ? bytes : Uint8Array.from(bytes);
       const message = { peer, bytes: kept, delivered: false, resolve, reject };
       if (hasRoom) this.#pass(message);
@@ -70,7 +71,7 @@ export class Outbox {
     });
   }
 
-  /** The provider has delivered a message, or has failed to. */
+  /** The provider has delivered a message, or could not deliver it. */
   delivered(sequence: number, status: number, detail: string): void {
     const message = this.#sent.get(sequence);
     if (message === undefined) return;
@@ -86,7 +87,7 @@ export class Outbox {
     this.#progress();
   }
 
-  /** The peer has taken messages, or will confirm none any more. */
+  /** The peer has taken messages, or confirms no more messages. */
   taken(status: number, numbers: Iterable<number>): void {
     this.#confirms = status === Taken.Some;
     for (const sequence of numbers) {
@@ -103,7 +104,7 @@ export class Outbox {
     this.#progress();
   }
 
-  /** Rejects the messages that are not sent yet: no more are. */
+  /** Rejects the messages that are not sent yet. No more messages are sent. */
   stop(code: Parameters<typeof errnoOf>[0], detail: string): void {
     this.#failWaiting(errnoOf(code), detail);
   }
@@ -152,7 +153,7 @@ export class Outbox {
     if (this.#timer !== undefined) return;
     this.#waits(1);
     this.#progressAt = performance.now();
-    this.#watch(PATIENCE);
+    this.#watch(CONFIRMATION_TIMEOUT);
   }
 
   #end(): void {
@@ -164,7 +165,7 @@ export class Outbox {
 
   #watch(delay: number): void {
     this.#timer = setTimeout(() => {
-      const left = this.#progressAt + PATIENCE - performance.now();
+      const left = this.#progressAt + CONFIRMATION_TIMEOUT - performance.now();
       if (left > 0) this.#watch(left);
       else
         this.fail(

@@ -11,12 +11,12 @@ class Deferred<T> {
 }
 
 /**
- * How a transfer ends: first its bytes have arrived, then no copy is under way any more. Each is a
- * promise. A failure that the caller handles at one of them counts as handled at the other too.
+ * The end of a transfer as two promises: first its bytes have arrived, then no copy is in flight any more.
+ * A failure that the caller handles at one promise counts as handled at the other too.
  */
 export class Outcome {
   readonly #end = new Deferred<TransferReport>();
-  // Made when the caller asks for it.
+  // These two are made when the caller asks for them.
   #arrival: Deferred<void> | undefined;
   #over: Deferred<void> | undefined;
   #hasArrived = false;
@@ -24,14 +24,14 @@ export class Outcome {
   #isHandledAtEnd = false;
   #isOver = false;
 
-  /** The end, for a caller who handles a failure there. */
+  /** The promise of the end. The caller must handle a failure at this promise. */
   get end(): Promise<TransferReport> {
     this.#isHandledAtEnd = true;
     if (this.#arrival !== undefined) countAsHandled(this.#arrival.promise);
     return this.#end.promise;
   }
 
-  /** The arrival. The caller who asks for it hears of a failure there. */
+  /** The promise of the arrival. A caller that asks for it must handle a failure at this promise. */
   get arrived(): Promise<void> {
     this.#arrival ??= this.#makeArrival();
     return this.#arrival.promise;
@@ -46,7 +46,7 @@ export class Outcome {
     return arrival;
   }
 
-  /** Resolves when the transfer has succeeded or failed. It handles no failure. */
+  /** Resolves when the transfer has succeeded or failed. Waiting for it does not count as handling a failure. */
   get over(): Promise<void> {
     if (this.#over === undefined) {
       this.#over = new Deferred<void>();

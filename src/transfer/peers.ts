@@ -5,10 +5,10 @@ import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
 import { type PeerContext, RemoteEngine } from './remote-engine.js';
 
-/** Milliseconds for the messages to a peer that is forgotten, or to all when the engine closes. */
+/** Milliseconds to wait for the messages to a peer that is forgotten, or to all peers when the engine closes. */
 export const FLUSH_TIMEOUT = 1000;
 
-/** What peers need of their engine. */
+/** The state of an engine that its peers need. */
 export interface PeersOptions {
   readonly context: Omit<PeerContext, 'forget' | 'maps'>;
   readonly rails: readonly Rail[];
@@ -23,16 +23,17 @@ export interface PeersOptions {
 export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
-  // What has ended of their offers is forgotten too. Keys refuse old tokens, but mapped memory has none.
+  // The peers that were forgotten. The engine has also forgotten which of their offers have ended. Keys refuse the
+  // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
   readonly #forgotten = new Set<bigint>();
 
-  /** @param known empty; the inbox reads it too. */
+  /** @param known an empty map. The inbox reads the same map. */
   constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
     this.#known = known;
     this.#options = options;
   }
 
-  /** The engine of an address. */
+  /** Returns the engine of an address. Makes it if it is not known. */
   meet(address: EngineAddress): RemoteEngine {
     const known = this.#known.get(address.id);
     if (known !== undefined) return known;

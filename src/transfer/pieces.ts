@@ -1,7 +1,7 @@
 import { checkInteger, checkObject } from '../base/checks.js';
 import { invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 
-/** Pages of memory: of equal size, chosen by their index. */
+/** Pages of memory. All have the same size, and each is chosen by its index. */
 export interface Pages {
   /** The index of each page, in the order of the transfer. */
   readonly indices: ArrayLike<number>;
@@ -32,7 +32,7 @@ export function spanOf(pieces: Pieces): { start: number; end: number } {
   return { start, end };
 }
 
-/** The same pieces, from another start. */
+/** The same pieces, with `distance` added to each offset. */
 export function movedBy(pieces: Pieces, distance: number): Pieces {
   return pieces.map((value, i) => (i % 2 === 0 ? value + distance : value));
 }
@@ -54,7 +54,7 @@ export function slicePieces(pieces: Pieces, start: number, end: number): Pieces 
   return Float64Array.from(slice);
 }
 
-/** The pieces of pages. Neighbours become one piece. */
+/** The pieces of pages. Adjacent pages become one piece. */
 export function piecesOfPages(name: string, pages: Pages, length: number): Pieces {
   const { indices, size } = checkObject(name, pages);
   checkInteger(`${name}.size`, size, 1, length);

@@ -25,7 +25,7 @@ export const RAIL_STATES = [
 export class Rail {
   readonly endpoint: RailEndpoint;
   readonly info: AnyInfo;
-  /** The state that was announced last. */
+  /** The last state that was announced. */
   announced: RailState['state'] = 'up';
   readonly #path: RailState['path'];
   /** Null if unknown. */
@@ -73,7 +73,7 @@ export class Rail {
 
 const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken';
 
-/** The rails that work, undefined in place of the others. All of them if none works. */
+/** The rails, with undefined in place of the broken ones. If all rails are broken, returns all of them. */
 export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {
   if (rails.every((rail) => rail === undefined || isBroken(rail))) return rails;
   return rails.map((rail) => (isBroken(rail) ? undefined : rail));
@@ -101,17 +101,17 @@ export interface RailOptions {
   readonly node?: string;
 }
 
-// The NIC alone, without the software of the provider: writes need RDMA.
+// This fabric uses the NIC without the software of the provider, so writes need RDMA.
 const DIRECT = 'efa-direct';
-// Without FI_RX_CQ_DATA, with which writes with data would consume the receives of messages.
+// FI_RX_CQ_DATA is missing, because with it writes with data would consume the receives of messages.
 const MODE = ['FI_CONTEXT', 'FI_CONTEXT2'] as const;
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const HMEM_CAPS = [...CAPS, 'FI_HMEM'] as const;
 const capsOf = (hmem: boolean) => (hmem ? HMEM_CAPS : CAPS);
-// The providers of an engine that names none, in this order.
+// If an engine names no provider, these are tried in this order.
 const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
 
-/** Opens an endpoint on each NIC. The first rails have a thread each, which the others share. */
+/** Opens an endpoint on each NIC. The first `threads` rails have a thread each. The others share these threads. */
 export async function openRails(options: RailOptions): Promise<Rail[]> {
   const provider = options.provider ?? firstProvider(options);
   const names = nicsOf(provider, options);
@@ -128,7 +128,7 @@ export async function openRails(options: RailOptions): Promise<Rail[]> {
   }
 }
 
-/** The rails, or the first failure after the others have been closed. */
+/** Returns the rails when all are open. If one fails, closes the others and throws the first failure. */
 async function allOpened(opening: readonly Promise<Rail>[]): Promise<Rail[]> {
   const opened = await Promise.allSettled(opening);
   const rails = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
@@ -158,7 +158,7 @@ function firstProvider({ hmem }: RailOptions): string {
   });
 }
 
-/** The domain of each rail; undefined for the provider's first choice. */
+/** The name of each rail's domain; undefined for the provider's first choice. */
 function nicsOf(provider: string, { nics, fabric, hmem }: RailOptions): (string | undefined)[] {
   if (typeof nics === 'object') return [...nics];
   const names = new Set<string>();
@@ -170,7 +170,7 @@ function nicsOf(provider: string, { nics, fabric, hmem }: RailOptions): (string 
   if (ofEfa && names.size === 0) throw noNic(provider, fabric, hmem);
   const all = ofEfa ? [...names] : [undefined];
   if (nics === 'all') return all;
-  // Several rails may share a NIC: for tests, and for providers with one thread a connection.
+  // Several rails may share a NIC. This is for tests, and for providers with one thread per connection.
   return Array.from({ length: nics }, (_, i) => all[i % all.length]);
 }
 
@@ -202,7 +202,7 @@ async function openRail(
     ...(node !== undefined && { node }),
     ...(threadOf !== undefined && { threadOf }),
   };
-  // A slice that has completed has arrived, even if this process ends at once.
+  // With this flag, a slice that has completed has arrived, even if this process ends at once.
   const delivered = { ...options, txAttr: { opFlags: ['FI_DELIVERY_COMPLETE'] as const } };
   try {
     return new Rail(await expecting('FI_ENODATA', () => open(delivered)));

@@ -21,7 +21,7 @@ import type { SharedFile } from './same-host.js';
 
 /** Options of `engine.register()`. */
 export interface RegisterMemoryOptions {
-  /** The NICs that register the memory, and can transfer it: `rail.nic`. If omitted, all. */
+  /** The names (`rail.nic`) of the NICs that register the memory and can transfer it. If omitted, all NICs. */
   readonly nics?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface AllocateMemoryOptions extends RegisterMemoryOptions {
   readonly hugePages?: boolean;
   /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
   readonly shared?: boolean;
-  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
+  /** The NUMA node of the memory: mbind(2). If the node is full, some of the memory comes from other nodes. */
   readonly numaNode?: number;
 }
 
@@ -45,13 +45,13 @@ export interface RegisteredMemory {
   readonly regions: readonly (MemoryRegion | undefined)[];
   /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
   readonly took: readonly (number | null)[];
-  /** What peers of this host can map. */
+  /** The file that peers of this host can map. */
   readonly file?: SharedFile;
   /** Memory of a device, from which offers register parts. */
   readonly device?: HeldDeviceMemory;
 }
 
-/** Registers memory on rails in parallel, on all of the chosen ones or on none. */
+/** Registers memory on rails in parallel: on all chosen rails, or on none. */
 export function registerMemory(
   rails: readonly Rail[],
   bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
@@ -87,7 +87,7 @@ function checkHmem(rails: readonly (Rail | undefined)[]): void {
   });
 }
 
-/** Allocates memory and registers it. With an engine, peers of this host can map it. */
+/** Allocates memory and registers it. If `engine` is given, peers of this host can map the memory. */
 export async function allocateMemory(
   rails: readonly Rail[],
   length: number,
@@ -120,7 +120,7 @@ export async function allocateMemory(
   }
 }
 
-/** The rails of these NICs that work, undefined in place of the others. */
+/** The working rails of these NICs, with undefined in place of the others. */
 function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
   if (nics === undefined) return working(rails);
   if (!Array.isArray(nics) || nics.length === 0) {
@@ -135,7 +135,7 @@ function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefin
   return working(rails.map((rail) => (nics.includes(rail.nic) ? rail : undefined)));
 }
 
-/** The regions, or the first failure after the others have been closed. */
+/** Registers memory on each rail. If one registration fails, closes the others and throws the first failure. */
 async function onEach(
   rails: readonly (Rail | undefined)[],
   bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,

@@ -22,7 +22,7 @@ const UNCLONEABLE = uncloneable(
   'a RemoteEngine belongs to its engine: send the address that it was made of, for engine.peer() there',
 );
 
-/** What the peers of an engine share. */
+/** The state of an engine that its peers share. */
 export interface PeerContext {
   readonly handle: Handle<'TransferEngine'>;
   readonly id: bigint;
@@ -34,14 +34,14 @@ export interface PeerContext {
   readonly activity: Activity;
   readonly mail: Mail;
   isOpen(): boolean;
-  /** Lets engine.peer() know the peer anew, and removes its addresses when nothing uses them any more. */
+  /** Removes the peer, so that engine.peer() can make it anew. Removes its addresses when `unused` resolves. */
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
 
 const TIMEOUT = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 1, priority: 1 });
 
-/** Another engine, from its address: engine.peer(). */
+/** Another engine. engine.peer() makes it from the engine's address. */
 export class RemoteEngine {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
@@ -77,7 +77,7 @@ export class RemoteEngine {
   }
 
   /**
-   * Whether the peer runs on this host, so that its memory from allocate() can be mapped: a transfer is
+   * Whether the peer runs on this host, so that its memory from allocate() can be mapped. A transfer is
    * then one copy, without a NIC.
    */
   get maps(): boolean {
@@ -85,31 +85,32 @@ export class RemoteEngine {
   }
 
   /**
-   * What the last slices and messages say. `'lost'`: no rail reaches the peer. Its transfers end with the
-   * provider's error two seconds later, or at their timeout. Or its engine was closed: then they have ended
-   * with FI_ECONNRESET, and it is lost for good.
+   * The state of the peer by the last slices and messages. `'lost'`: no rail reaches the peer, or its engine
+   * was closed. If no rail reaches the peer, its transfers end with the provider's error two seconds later,
+   * or at their timeout. If its engine was closed, its transfers have ended with FI_ECONNRESET, and the peer
+   * stays lost.
    */
   get state(): 'up' | 'lost' {
     return this.#lostBy === undefined ? 'up' : 'lost';
   }
 
-  /** @internal Why no rail reaches the peer, undefined if one does. */
+  /** @internal The reason why no rail reaches the peer. Undefined if a rail reaches it. */
   get lostBy(): string | undefined {
     return this.#lostBy;
   }
 
-  /** @internal @param lostBy why no rail reaches the peer, undefined if one does again. */
+  /** @internal @param lostBy the reason why no rail reaches the peer. Undefined if a rail reaches it again. */
   changed(lostBy: string | undefined): void {
     if (!this.#hasLeft) this.#lostBy = lostBy;
   }
 
-  /** @internal Its engine was closed. Nothing is sent to it any more. */
+  /** @internal The peer's engine was closed. Nothing is sent to it any more. */
   left(reason: string): void {
     this.#hasLeft = true;
     this.#lostBy = reason;
   }
 
-  /** @internal Why nothing reaches the peer any more. */
+  /** @internal The error for operations after the peer's engine was closed. */
   absent(): TransferError {
     return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostBy });
   }
@@ -119,7 +120,7 @@ export class RemoteEngine {
     return this.#closing !== undefined;
   }
 
-  /** @internal Checks for an open peer of this engine. */
+  /** @internal Throws unless `peer` is an open peer of `engine`. */
   static check(name: string, peer: unknown, engine: Handle<'TransferEngine'>): RemoteEngine {
     if (!(peer instanceof RemoteEngine)) {
       throw invalidArgType(name, 'a peer: engine.peer(address)', peer);
@@ -134,15 +135,15 @@ export class RemoteEngine {
     return peer;
   }
 
-  /** @internal A transfer or a message begins (1) or ends (-1) to use the peer. */
+  /** @internal Called when a transfer or a message starts (1) or stops (-1) using the peer. */
   used(change: number): void {
     this.#uses += change;
     if (this.#uses === 0) this.#unused();
   }
 
   /**
-   * Forgets the peer. New transfers and messages are refused. When those under way have ended, the
-   * addresses are removed and the promise resolves. engine.peer() may get the peer again meanwhile.
+   * Forgets the peer. New transfers and messages are refused. When those in flight have ended, the
+   * peer's addresses are removed and the promise resolves. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.#close());
@@ -174,7 +175,7 @@ export class RemoteEngine {
   }
 
   /**
-   * Reads a token once, for several calls.
+   * Decodes a token once, for several calls.
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the token is malformed, is not from this peer, or is
    * for another engine.
@@ -185,7 +186,7 @@ export class RemoteEngine {
   }
 
   /**
-   * Writes memory, or a part of it, into the memory that the peer has offered.
+   * Writes local memory, or a part of it, into the memory that the peer has offered.
    *
    * @throws TypeError, RangeError for invalid arguments. TransferError FI_EKEYREJECTED if the token
    * has expired. Error ERR_CLOSED if the engine or the memory is closed.
@@ -204,7 +205,7 @@ export class RemoteEngine {
     return () => this.#begin(checked);
   }
 
-  /** Reads the memory that the peer has offered into memory, or a part of it. */
+  /** Reads the memory that the peer has offered into local memory, or into a part of it. */
   read(
     token: string | Grant,
     into: TransferMemory | MemoryPart,
@@ -291,7 +292,7 @@ export class RemoteEngine {
     );
   }
 
-  // A transfer may start later than it was called.
+  // A transfer may start some time after its call, because it may wait for its turn.
   #checkStart(memory: TransferMemory): void {
     if (!this.#context.isOpen()) throw engineClosed();
     if (memory.closed) throw asCancellation(closed('the memory'));
@@ -299,13 +300,14 @@ export class RemoteEngine {
   }
 
   /**
-   * Sends a message of at most 3072 bytes, which arrives once: engine.notifications() of the peer. Resolves when the
-   * peer has taken it: it is in the queue of engine.notifications(), or was read. A peer takes no more messages while
-   * 4096 of this engine wait to be read. A peer that does not know this engine, with engine.peer(), cannot tell:
-   * then the promise resolves when the message is in the peer's memory.
+   * Sends a message of at most 3072 bytes. It arrives once, at engine.notifications() of the peer. The promise
+   * resolves when the peer has taken the message: the message is in the queue of engine.notifications(), or was
+   * read. While 4096 messages of this engine wait to be read, the peer takes no more. A peer that has not called
+   * engine.peer() for this engine cannot confirm messages. Then the promise resolves when the message is in the
+   * peer's memory.
    *
-   * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds, FI_ECONNRESET if its
-   * engine is closed first.
+   * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds, FI_ECONNRESET if the
+   * peer's engine is closed first.
    */
   notify(bytes: Uint8Array): Promise<void> {
     const sent = this.send(bytes, Channel.Program);
@@ -366,7 +368,7 @@ function checkTransferOptions(access: Access, options: TransferOptions) {
   if (notification !== undefined && access === 'read')
     throw invalidArgValue('options.notification', 'is for writes');
   return {
-    // A copy, because the transfer may wait for its turn.
+    // The bytes are copied, because the transfer may wait for its turn.
     notification:
       notification === undefined
         ? undefined
@@ -386,6 +388,6 @@ const offerEnded = () =>
 
 const CLOSED = 'the transfer engine was closed';
 
-/** What ends everything that waits when the engine closes. */
+/** The error for everything that waits when the engine is closed. */
 export const engineClosed = () =>
   asCancellation(new TransferError(errnoOf('FI_ECANCELED'), true, { detail: CLOSED }));

@@ -1,21 +1,21 @@
 import { type Handle, native } from '../contract/native.js';
 import { MAX_RAILS } from './settings.js';
 
-/** How a transfer went. */
+/** The report of a transfer. */
 export interface TransferReport {
   readonly bytes: number;
   readonly seconds: number;
   readonly slices: number;
-  /** Microseconds that slices took: median and 99th percentile. */
+  /** Microseconds that slices took: the median (p50) and the 99th percentile (p99). */
   readonly p50: number;
   readonly p99: number;
   /** Slices that were given to another rail after a failure or a stall. */
   readonly retries: number;
-  /** What each rail did, in the order of `engine.rails`. */
+  /** The report of each rail, in the order of `engine.rails`. */
   readonly rails: readonly RailReport[];
 }
 
-/** What one rail did for a transfer. */
+/** The part of one rail in a transfer. */
 export interface RailReport {
   readonly bytes: number;
   readonly slices: number;
@@ -26,14 +26,14 @@ export interface RailReport {
   readonly failures: number;
 }
 
-// What native.transferReport() sets for the transfer, and for each rail.
+// The numbers of fields that native.transferReport() sets for the transfer, and for each rail.
 const OWN_FIELDS = 4;
 const RAIL_FIELDS = 5;
 
-// All reports use it, because each is read at once.
+// All reports share this array, because each report is read from it immediately.
 const values = new Float64Array(OWN_FIELDS + MAX_RAILS * RAIL_FIELDS);
 
-/** The report of a transfer, or of one that has not started. */
+/** The report of a transfer. If `handle` is undefined, the transfer has not started, and all figures are 0. */
 export function reportOf(handle: Handle<'Transfer'> | undefined, count: number): TransferReport {
   if (handle === undefined) values.fill(0);
   else native.transferReport(handle, values);

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { identityText } from './address.js';
 
-/** A process, as others of its host know it. */
+/** The identity of a process for other processes of its host. */
 export interface ProcessIdentity {
-  /** Of the host since its last start, and of the PID namespace. */
+  /** Identifies the host since its last start, and the PID namespace. */
   readonly host: bigint;
   readonly pid: number;
   /** Clock ticks from the start of the host to that of the process: proc_pid_stat(5). */
@@ -19,11 +19,11 @@ export interface SharedFile {
 
 const START = 19; // fields of /proc/PID/stat after the state
 
-/** When a process started, undefined if it is not running. */
+/** The time at which a process started. Undefined if it is not running. */
 function startOf(pid: number | 'self'): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name before it may have spaces and parentheses.
+    // The name of the process comes before the state, and may have spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return state === 'Z' || state === 'X' ? undefined : Number(fields[START - 1]);
   } catch {
@@ -33,7 +33,7 @@ function startOf(pid: number | 'self'): number | undefined {
 
 let known: ProcessIdentity | undefined;
 
-/** This process, undefined if /proc does not tell. */
+/** The identity of this process. Undefined if /proc does not provide it. */
 export function thisProcess(): ProcessIdentity | undefined {
   if (known !== undefined) return known;
   try {
@@ -43,18 +43,18 @@ export function thisProcess(): ProcessIdentity | undefined {
     const started = startOf('self');
     if (started !== undefined) known = { host, pid: process.pid, started };
   } catch {
-    // Without /proc, no process of this host is found.
+    // Without /proc, no processes of this host are recognized.
   }
   return known;
 }
 
-/** Whether a process is one of this host, and still runs. */
+/** Whether a process belongs to this host and still runs. */
 export const isHere = ({ host, pid, started }: ProcessIdentity): boolean =>
   host === thisProcess()?.host && startOf(pid) === started;
 
 /**
- * Opens memory that a process shares. Returns a descriptor, or undefined if it is not a file of this
- * engine, or this process may not open it.
+ * Opens memory that a process shares. Returns a descriptor. Returns undefined if the file is not one of
+ * `engine`, or if this process may not open it.
  */
 export function openShared(
   owner: ProcessIdentity,
@@ -73,7 +73,7 @@ export function openShared(
     if (isSame) return opened;
     closeSync(opened);
   } catch {
-    // Another user's process, or one that has ended.
+    // The process belongs to another user, or has ended.
   }
   return undefined;
 }

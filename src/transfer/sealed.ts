@@ -2,8 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { checkString } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
 
-// An address or a token is text for people's channels: base64url of a kind, a version, the content and a tag. The tag is
-// the start of an HMAC with the secret that the engines share. Without a secret it only finds damage.
+// An address or a token is text that programs pass over channels of their own. It is the base64url of a kind, a
+// version, the content and a tag. The tag is the start of an HMAC with the secret that the engines share. Without a
+// secret, the tag only detects damage.
 const VERSION = 1;
 const TAG = 12; // bytes
 const MAX_TEXT = 1 << 22;

@@ -6,52 +6,52 @@ import type { RailOptions } from './rails.js';
 /** Options of `TransferEngine.open()`. */
 export interface TransferEngineOptions {
   /**
-   * `'all'` (if omitted): every NIC of the provider. A number: so many rails. Names: these NICs, as
-   * fi_getinfo(3) names their domains.
+   * `'all'` (if omitted): every NIC of the provider. A number: this many rails. Names: these NICs. The name
+   * of a NIC is the name of its domain in fi_getinfo(3).
    */
   readonly nics?: 'all' | number | readonly string[];
   /**
-   * Native threads that drive the NICs. If omitted, one for each NIC. Fewer threads take fewer
-   * cores, where one core can keep several NICs busy.
+   * The number of native threads that drive the NICs. If omitted, one for each NIC. If one core can keep
+   * several NICs busy, fewer threads use fewer cores.
    */
   readonly threads?: number;
-  /** If omitted, efa; without an EFA device, tcp; else shm. */
+  /** The provider. If omitted, efa; without an EFA device, tcp; otherwise shm. */
   readonly provider?: string;
   /**
-   * The fabric's name. If omitted, `'efa'` with that provider. `'efa-direct'` goes without the
-   * provider's own protocol; it needs NICs with RDMA writes, and libfabric 2.
+   * The fabric's name. If omitted, `'efa'` with that provider. `'efa-direct'` does not use the
+   * provider's own protocol. It needs NICs with RDMA writes, and libfabric 2.
    */
   readonly fabric?: string;
   /** The local address that the rails bind to. */
   readonly node?: string;
   /**
-   * Requires FI_HMEM, with which register() takes pointers of a GPU or another device: a libfabric that
-   * was built for the device, and has found it. If omitted, register() takes dmabufs only.
+   * Requires FI_HMEM, so that register() takes pointers of a GPU or another device. libfabric must be built
+   * for the device, and must have found it. If omitted, register() takes dmabufs only.
    */
   readonly hmem?: boolean;
-  /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
+  /** Refuses rails whose path is slower than this. `'rdma'`: the NIC itself writes and reads. */
   readonly require?: 'rdma';
   /**
    * Seals addresses and tokens, so that only engines with the same secret can make them. If omitted,
-   * they are only protected from damage. Bytes are copied by the call and may be wiped after it.
+   * they are only protected from damage. The call copies the bytes of the secret, so they may be wiped after it.
    */
   readonly secret?: string | Uint8Array;
-  /** Bytes of a slice. If omitted, 524,288; a small transfer has smaller ones. */
+  /** Bytes of a slice. If omitted, 524,288. A small transfer has smaller slices. */
   readonly slice?: number;
-  /** The least bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
+  /** The fewest bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
   readonly stripe?: number;
   /** Bytes in flight on a rail. If omitted, 4 MiB. */
   readonly window?: number;
   /** Slices in flight on a rail. If omitted, 64. */
   readonly depth?: number;
-  /** Milliseconds without progress after which a rail's slices go to others. If omitted, 50. */
+  /** Milliseconds without progress after which a rail's slices go to other rails. If omitted, 50. */
   readonly stall?: number;
   /**
-   * Whether peers of this host and user may map the memory from allocate(), and this engine theirs. A
-   * transfer between them is then one copy by the CPU. If omitted, they may unless the provider is efa.
+   * Whether peers of this host and user may map the memory from allocate(), and whether this engine may map
+   * theirs. A transfer between them is then one copy by the CPU. If omitted, true unless the provider is efa.
    */
   readonly mapMemory?: boolean;
-  /** Transfers that run at the same time; more of them wait. If omitted, 256. */
+  /** The most transfers that run at the same time. Others wait. If omitted, 256. */
   readonly maxTransfers?: number;
 }
 
@@ -78,7 +78,7 @@ export const MAX_RAILS = 64;
 export const PAGE = 4096;
 const STALL = 50; // ms
 
-/** The options, checked, with defaults. */
+/** The checked options, with defaults. */
 export interface Settings {
   readonly rails: RailOptions;
   readonly require: 'rdma' | undefined;
@@ -138,7 +138,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
   };
 }
 
-/** The secret of an engine, empty if it has none. Bytes are copied, so that the caller may wipe them. */
+/** The secret of an engine. Empty if there is none. Bytes are copied, so that the caller may wipe them. */
 function secretOf(given: unknown): string | Uint8Array {
   if (given === undefined) return '';
   if (typeof given !== 'string' && !isUint8Array(given)) {

@@ -13,13 +13,13 @@ const UNCLONEABLE = uncloneable(
 const ACCESS = ['write', 'read'] as const;
 const REPEATS = 0x10;
 
-/** Memory of one rail of the owner. */
+/** The address and the key of the memory on one rail of the owner. */
 export interface RailKey {
   readonly address: bigint;
   readonly key: bigint;
 }
 
-/** Where the granted memory is for other processes of the host. */
+/** The file of the granted memory, for other processes of the owner's host. */
 export interface GrantedFile {
   /** The descriptor and the inode in the process of the owner: proc_pid_fd(5). */
   readonly fd: number;
@@ -28,30 +28,33 @@ export interface GrantedFile {
   readonly offset: number;
 }
 
-/** What a token says. */
+/** The content of a token. */
 export interface TokenContent {
   readonly access: Access;
-  /** Whether the peer may do the transfer again and again. */
+  /** Whether the peer may repeat the transfer. */
   readonly repeats: boolean;
   /** The engine that owns the memory. */
   readonly owner: bigint;
   /** The only engine that may use the token. */
   readonly grantee: bigint;
-  /** The owner's number of the offer. */
+  /** The number of the offer at the owner. */
   readonly offer: number;
-  /** The place of the offer among all of the owner. */
+  /** The position of the offer among all offers of the owner. */
   readonly serial: number;
-  /** The place of the offer before it to this grantee. */
+  /** The position of the previous offer to this grantee. */
   readonly before: number;
   /** Milliseconds since 1970. */
   readonly expires: number;
-  /** The numbers that arrive with slices: the first one, for slices of `slice` bytes, for others. */
+  /**
+   * The numbers that arrive with slices. `first` is the first number, `expected` the count of numbers for
+   * slices of `slice` bytes, and `planned` the count of numbers for other slices.
+   */
   readonly first: number;
   readonly expected: number;
   readonly planned: number;
   /** Bytes of a slice. */
   readonly slice: number;
-  /** Parts of the granted memory, from the address of each rail. */
+  /** Parts of the granted memory. The offsets count from the address of each rail. */
   readonly pieces: Pieces;
   /** By rail of the owner; undefined if the rail cannot reach the memory. */
   readonly rails: readonly (RailKey | undefined)[];
@@ -59,7 +62,7 @@ export interface TokenContent {
   readonly file: GrantedFile | undefined;
 }
 
-// Of the settings: smaller slices would be a list that fills the memory.
+// The smallest slice of the settings. The list of smaller slices could fill the memory.
 const MIN_SLICE = 4096;
 const MAX_PIECES = 1 << 20;
 const MAX_NUMBER = 2 ** 32 - 1;
@@ -138,26 +141,26 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   };
 }
 
-/** A token that this engine may use, ready for the native side. */
+/** The content of a token that this engine may use, in the form that the native side needs. */
 export interface Grant extends TokenContent {
   /** Bytes. */
   readonly length: number;
   /** Bytes from the first granted byte to the end of the last one. */
   readonly span: number;
-  /** Address, key and 1 for each rail of the owner; zeros if it has none. */
+  /** Address, key and 1 for each rail of the owner; three zeros for a rail that cannot reach the memory. */
   readonly targets: BigUint64Array;
 }
 
-/** @internal What all grants inherit from. */
+/** @internal The prototype of all grants. */
 export const grantPrototype: object = {};
 
-// The grants that grantOf() has made: the native side relies on what they say.
+// The grants that grantOf() has made. No others are used, because the native side relies on their content.
 const grants = new WeakSet<object>();
 
 export const isGrant = (value: unknown): value is Grant =>
   typeof value === 'object' && value !== null && grants.has(value);
 
-/** Checks that a token is from this owner and for this engine. */
+/** Makes the grant of a token. Throws unless the token is from this owner and for this engine. */
 export function grantOf(content: TokenContent, owner: bigint, self: bigint): Grant {
   if (content.owner !== owner)
     throw invalidArgValue('token', 'is from another engine than this peer');
@@ -180,7 +183,7 @@ export function grantOf(content: TokenContent, owner: bigint, self: bigint): Gra
   return Object.freeze(grant);
 }
 
-/** Throws if a grant has expired or does not open this access. */
+/** Throws if a grant has expired or does not allow this access. */
 export function checkGrant(grant: Grant, access: Access): void {
   if (grant.access !== access)
     throw invalidArgValue('token', `is for a ${grant.access}, not a ${access}`);

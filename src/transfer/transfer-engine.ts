@@ -47,11 +47,11 @@ const UNCLONEABLE = uncloneable(
   'a TransferEngine belongs to its thread: send engine.address, for engine.peer(), and open another engine there',
 );
 
-const GOODBYE_TIMEOUT = 250; // ms
+const CLOSE_MESSAGE_TIMEOUT = 250; // ms
 let lastNumber = 0;
 
 /**
- * Moves memory between machines over all NICs: each byte once, and through the loss of any NIC.
+ * Moves memory between machines over all NICs. Each byte arrives once, even if a NIC fails.
  *
  * @example
  * ```ts
@@ -66,9 +66,9 @@ export class TransferEngine {
   readonly uncloneable = UNCLONEABLE;
   /** The identity of this engine, in hexadecimal digits. */
   readonly id: string;
-  /** What peers need for engine.peer(): text without secrets, as long as the engine is open. */
+  /** The text that peers need for engine.peer(). It has no secrets, and is valid while the engine is open. */
   readonly address: string;
-  /** @internal In this thread, from 1. */
+  /** @internal Counts the engines of this thread, from 1. */
   readonly number = ++lastNumber;
   readonly #identity: bigint;
   readonly #settings: Settings;
@@ -171,8 +171,8 @@ export class TransferEngine {
   /**
    * Opens a rail on each NIC.
    *
-   * @throws FabricError FI_ENODATA if there is no NIC, or if `require` refuses one; or the code of
-   * the libfabric call that failed. TypeError, RangeError for invalid options.
+   * @throws FabricError FI_ENODATA if there is no NIC, or if `require` refuses one. FabricError with the
+   * code of the libfabric call that failed. TypeError, RangeError for invalid options.
    */
   static async open(options: TransferEngineOptions = {}): Promise<TransferEngine> {
     const settings = settingsOf(options);
@@ -192,9 +192,9 @@ export class TransferEngine {
   }
 
   /**
-   * Changes of the states of rails and peers, and errors of the provider that belong to no transfer, from this
-   * call on: each iterator sees all of them. If the engine has fallen back to another provider than
-   * efa, the first event says so. Waiting for events does not keep the process alive.
+   * The events of the engine from this call on: changes of the states of rails and peers, and errors of the
+   * provider that belong to no transfer. Each iterator gets all events. If the engine has fallen back to a
+   * provider other than efa, the first event reports it. Waiting for events does not keep the process alive.
    */
   events(): Reader<EngineEvent> {
     return this.#announcer.events.read();
@@ -205,7 +205,7 @@ export class TransferEngine {
     return (this.#rails[0] as Rail).info.fabricAttr.provName ?? '';
   }
 
-  /** What the engine has done since it was opened. */
+  /** The activity of the engine since it was opened. */
   stats(): TransferStats {
     return this.#activity.stats();
   }
@@ -215,7 +215,7 @@ export class TransferEngine {
     return stateOf(this, this.#peers.values(), this.#memories, this.#events);
   }
 
-  /** The rails, and how they do. */
+  /** The rails and their states. */
   get rails(): readonly RailState[] {
     const counters = countersOf(this.#handle);
     return this.#rails.map((rail, index) => rail.state(index, counters[index] as never));
@@ -227,10 +227,10 @@ export class TransferEngine {
   }
 
   /**
-   * Another engine, from its address.
+   * Returns the peer with this address.
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another
-   * secret, or is of an engine with another provider.
+   * secret, or belongs to an engine with another provider.
    */
   async peer(address: string): Promise<RemoteEngine> {
     this.#checkOpen();
@@ -256,12 +256,11 @@ export class TransferEngine {
   }
 
   /**
-   * Registers memory on the rails, in parallel and off the event loop: bytes, or memory of a device
-   * as a dmabuf, or by its pointer if the engine was opened with `hmem`.
+   * Registers memory on the rails, in parallel and off the event loop. Takes bytes, or memory of a device
+   * as a dmabuf. If the engine was opened with `hmem`, also takes memory of a device by its pointer.
    *
-   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM, or as domain.register()
-   * for memory of a device. TypeError for memory that is empty, or a NIC that the engine does not
-   * have.
+   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM. For memory of a device, the errors
+   * of domain.register(). TypeError for memory that is empty, or for a NIC that the engine does not have.
    */
   register(
     bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
@@ -274,8 +273,8 @@ export class TransferEngine {
   }
 
   /**
-   * Allocates page-aligned memory and registers it on the rails. Peers of this host map it, with
-   * `mapMemory`.
+   * Allocates page-aligned memory and registers it on the rails. With `mapMemory`, peers of this host
+   * map it.
    *
    * @throws FabricError FI_ENOMEM, or the code of fi_mr_reg(3); FI_ENODEV for a NUMA node that does
    * not exist. TypeError, RangeError for invalid options, and for more than
@@ -314,19 +313,19 @@ export class TransferEngine {
   }
 
   /**
-   * The messages that peers send with notify(). If several iterate, each message goes to one of them.
-   * What nobody has asked for yet waits for the next who asks, also after another iterator has ended.
-   * close() ends all of them.
+   * The messages that peers send with notify(). With several iterators, each message goes to one of them.
+   * A message that no iterator has asked for waits for the next iterator that asks, also after another
+   * iterator has ended. close() ends all iterators.
    */
   notifications(): Reader<Notification> {
     return this.#notifications.read();
   }
 
   /**
-   * Peers that work together, with this engine as one more member.
+   * Makes a group of peers that work together. This engine is one more member.
    *
-   * @throws TypeError ERR_INVALID_ARG_TYPE if one of them is not a peer, ERR_INVALID_ARG_VALUE if one
-   * is a peer of another engine. Error ERR_CLOSED.
+   * @throws TypeError ERR_INVALID_ARG_TYPE if an element is not a peer, ERR_INVALID_ARG_VALUE if it is a
+   * peer of another engine. Error ERR_CLOSED.
    */
   group(peers: readonly RemoteEngine[]): Group {
     this.#checkOpen();
@@ -340,7 +339,7 @@ export class TransferEngine {
    * continues while something else keeps the process alive.
    *
    * An engine keeps the event loop alive while it has transfers, open offers or messages to send, and
-   * while calls of notifications() and barriers wait. close() ends all of it, also after unref().
+   * while calls of notifications() and barriers wait. close() ends all of them, also after unref().
    */
   unref(): this {
     if (!this.closed) this.#events.keepLoop(false);
@@ -379,13 +378,14 @@ export class TransferEngine {
     publishClose('transferEngine', this);
   }
 
-  // Peers learn how their transfers have ended, and copies under way arrive: libfabric's tcp (1.17)
-  // crashes if an endpoint closes in the middle of a write. Then peers learn that the engine closes, and send
-  // nothing more, which it would not answer. A peer that is gone does not hold this up.
+  // First the engine tells its peers how their transfers have ended, and waits until copies in flight have
+  // arrived: libfabric's tcp (1.17) crashes if an endpoint is closed in the middle of a write. Then the engine
+  // tells its peers that it closes. They send nothing more, because it would not answer. A peer that is gone
+  // does not delay this.
   async #flush(): Promise<void> {
     native.transferClose(this.#handle);
     if (!(await this.#flushes.reaches(1, FLUSH_TIMEOUT))) return;
-    await this.#flushes.reaches(2, GOODBYE_TIMEOUT);
+    await this.#flushes.reaches(2, CLOSE_MESSAGE_TIMEOUT);
   }
 
   /** Closes the engine: `await using`. */
@@ -398,7 +398,7 @@ export class TransferEngine {
   }
 }
 
-/** Makes something of rails. Closes them if that fails. */
+/** Calls `make`. If it throws, closes the rails. */
 async function closingRails<T>(rails: readonly Rail[], make: () => T): Promise<T> {
   try {
     return make();

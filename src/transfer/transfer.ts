@@ -16,7 +16,7 @@ import { reportOf, type TransferReport } from './report.js';
 
 const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
 
-/** How far a transfer is. */
+/** The progress of a transfer. */
 export interface Progress {
   /** Bytes. */
   readonly done: number;
@@ -25,48 +25,48 @@ export interface Progress {
 
 /** Options of a write or a read. */
 export interface TransferOptions {
-  /** Bytes that the peer gets with the arrival: at most 3072, copied by the call. Only for writes. */
+  /** At most 3072 bytes that the peer gets with the arrival. The call copies them. Only for writes. */
   readonly notification?: Uint8Array;
-  /** Ends the transfer. It rejects with the signal's reason. */
+  /** Aborts the transfer. The transfer then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
   readonly timeout?: number;
-  /** Waiting transfers start in this order. Of those under way, rails serve higher ones first. */
+  /** Waiting transfers start in this order. Rails serve running transfers of a higher priority first. */
   readonly priority?: 'high' | 'normal' | 'low';
 }
 
 /** Starts the native transfer. Returns its handle and id. */
 export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
 
-/** Starts a native transfer that has ended once more. */
+/** Starts a native transfer again after it has ended. */
 export type Repeat = (handle: Handle<'Transfer'>) => ReturnType<Start>;
 
-/** The limits of a transfer. */
+/** The signal and the timeout of a transfer. */
 export interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number;
 }
 
-/** How a transfer waits for its turn. */
+/** The calls with which a transfer waits for its turn and leaves the queue. */
 export interface Admission {
   enter(start: () => void): () => void;
   leave(): void;
 }
 
-/** What a transfer moves. */
+/** The parameters of a transfer. */
 export interface Course {
   readonly access: Access;
   readonly peer: RemoteEngine;
   readonly priority: Priority;
   /** Bytes. */
   readonly total: number;
-  /** The number of rails of this side. */
+  /** The number of local rails. */
   readonly rails: number;
 }
 
 const PROGRESS_INTERVAL = 50; // ms
 
-/** The limits of a call, checked. `fallback` is the timeout if the caller has given none. */
+/** Checks the signal and the timeout of a call. If `timeout` is undefined, `fallback` applies. */
 export const limitsOf = (
   signal: AbortSignal | undefined,
   timeout: number | undefined,
@@ -79,10 +79,10 @@ export const limitsOf = (
 const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, timeout: 1 });
 
 /**
- * A write or a read under way. `await` it for its report.
+ * A write or a read in flight. `await` it for its report.
  *
  * @throws TransferError (by rejection) FI_ETIMEDOUT after the timeout, FI_ECANCELED if the engine
- * closes, or the error of a slice that no rail could transfer. `error.ambiguous` says whether the
+ * is closed, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
  * peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
@@ -93,7 +93,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly priority: 'high' | 'normal' | 'low';
   /** Bytes. */
   readonly total: number;
-  /** Resolves when the memory of this side may be used for something else, also after a failure. */
+  /** Resolves when the local memory may be used for something else. It also resolves after a failure. */
   readonly released: Promise<void>;
   readonly #outcome = new Outcome();
   readonly #repeat: Repeat;
@@ -214,7 +214,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #listener: TransferListener = {
     ended: (status, text) => {
       if (status === 0) return this.#outcome.arrive();
-      if (this.#ended) return; // by its signal or timeout
+      if (this.#ended) return; // its signal or timeout has ended it
       this.#fail(this.#events.failure(status, text, this.#handle !== undefined));
     },
     freed: () => {
@@ -254,10 +254,11 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   /**
-   * Resolves when the peer has every byte, or this side for a read. A NIC that is stuck may still
-   * have a copy of a slice then: the transfer itself resolves when that cannot arrive any more.
+   * Resolves when every byte has arrived: at the peer for a write, at this side for a read. A NIC that is
+   * stuck may still have a copy of a slice at that time. The transfer itself resolves when no such copy can
+   * arrive any more.
    *
-   * Rejects as the transfer does. A failure need only be handled at one of them.
+   * Rejects as the transfer does. A failure needs to be handled at only one of the two promises.
    */
   get arrived(): Promise<void> {
     return this.#outcome.arrived;
@@ -269,19 +270,20 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   /**
-   * Does the transfer again, after it has ended, with one native call. The token must be of an offer
+   * Repeats the transfer after it has ended, with one native call. The token must be from an offer
    * with `repeat`, and the peer must have read the last arrival.
    *
-   * @param limits a signal and a timeout for this time. If omitted, those of the first time.
-   * @throws TransferError (by rejection) FI_EALREADY if it cannot start again, because a slice was
-   * sent twice. Ask for another offer then.
+   * @param limits a signal and a timeout for the repetition. If the timeout is omitted, it is that of the first
+   * transfer. Without a signal, none applies.
+   * @throws TransferError (by rejection) FI_EALREADY if the transfer cannot start again, because a slice
+   * was sent twice. Ask for another offer then.
    */
   repeat(limits: { signal?: AbortSignal; timeout?: number } = {}): Transfer {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     this.peer.checkOpen();
     const { signal, timeout } = checkOptions('options', limits, AGAIN);
-    // The next transfer must not keep this one, and so all before it.
+    // The next transfer must not refer to this one. Otherwise it would keep all earlier transfers in memory.
     const startRepeated = this.#repeat;
     return new Transfer(
       this.#course,
@@ -295,8 +297,8 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   /**
-   * How far the transfer is: at once, every 50 ms, and when it has ended. Each iterator sees all of
-   * it. Throws what the transfer rejects with.
+   * Reports the progress of the transfer at once, every 50 ms, and when the transfer has ended. Each
+   * iterator gets all reports. If the transfer rejects, the iterator throws the same error.
    */
   progress(): Reader<Progress> {
     let isOver = false;
@@ -319,7 +321,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       }
     };
     arrivals.push(sample());
-    // A loop that was left, or asks for no more, does not handle a failure.
+    // A loop that was left, or that asks for no more reports, does not handle a failure.
     this.#outcome.over.then(() => {
       if (arrivals.awaited) finish();
       else isOver = true;
@@ -335,14 +337,14 @@ export class Transfer implements PromiseLike<TransferReport> {
     return this.#outcome.end.then(onFulfilled, onRejected);
   }
 
-  /** As that of a promise. */
+  /** Like catch() of a promise. */
   catch<B = never>(
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<TransferReport | B> {
     return this.#outcome.end.catch(onRejected);
   }
 
-  /** As that of a promise. */
+  /** Like finally() of a promise. */
   finally(onFinally?: (() => void) | null): Promise<TransferReport> {
     return this.#outcome.end.finally(onFinally);
   }

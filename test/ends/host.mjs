@@ -23,7 +23,7 @@ process.on('message', (message) => {
 });
 
 const initialized = new Set(); // kinds of rounds for which the provider has allocated its process-wide resources
-let opening = 0; // ms: the longest time that an opening of theirs has blocked the event loop
+let opening = 0; // ms: the longest time that the first opening of a kind has blocked the event loop
 for (;;) {
   const { round, role, exit } = await channel.next('run');
   if (exit) process.exit();

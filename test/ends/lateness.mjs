@@ -20,7 +20,10 @@ function waitedForCores() {
   return nanoseconds / 1e6;
 }
 
-/** The time, and how long threads have waited for a core until then. If one waits between the two, they do not belong together. */
+/**
+ * The time, and how long threads have waited for a core until then. Reads both again if a thread waits between the two
+ * readings.
+ */
 function moment() {
   for (let tries = 0; ; tries++) {
     const waited = waitedForCores();
@@ -43,7 +46,7 @@ export class Settlements {
     this.count += 1;
     this.#pending.add(entry);
     const timer = setTimeout(() => {
-      entry.waited = waitedForCores(); // before the time: a wait between the two does not count as late
+      entry.waited = waitedForCores(); // read before the time, so that a wait between the two does not count as late
       entry.due = performance.now();
     }, timeout);
     const end = () => {

@@ -84,7 +84,7 @@ export function limited(planned) {
 /** The reason why a round waits for a repair, if it does. */
 export const pendingFor = (round) => PENDING.find(({ applies }) => applies(round));
 
-/** Whether it is known that the process ends if these calls fail, and it has ended. */
+/** Whether the process has ended, and it is known that it ends if these calls fail. */
 export const endsProcess = (run, plan, problem) =>
   /SIGSEGV|SIGABRT/.test(problem ?? '') && CRASHES.some(({ applies }) => applies(run, plan));
 

@@ -6,7 +6,7 @@ const listOf = (folder, read) =>
     try {
       return [read(name)];
     } catch {
-      return []; // it has ended in the meantime
+      return []; // the entry has disappeared in the meantime
     }
   });
 
@@ -61,7 +61,7 @@ export function sharedFilesOf(pid, addresses = []) {
     .filter(isNew);
 }
 
-/** The names of the files in /dev/shm that this process has mapped, but those of softefa, which removes them itself. */
+/** The names of the files in /dev/shm that this process has mapped. Omits those that softefa removes itself. */
 export const mappedSharedFiles = () =>
   mappings().flatMap((path) => path.match(/^\/dev\/shm\/([^/]+)$/)?.[1] ?? []);
 

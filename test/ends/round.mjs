@@ -2,20 +2,21 @@
 import { canBeParked, keptBy, limited } from './limits.mjs';
 import { stacksOf } from './stacks.mjs';
 
-/** ms: an operation settles at most this long after its timeout. */
+/** The limit in ms from the timeout of an operation to its settlement. */
 const LATE = 50;
-/** ms: close() returns at most this long after its timeout. */
+/** The limit in ms from the timeout of close() to its return. */
 const CLOSE_LATE = 500;
 /**
- * ms: the event loop may be blocked this long. Opening and closing are synchronous: with efa they take 50 ms. A round
- * may open two endpoints in one turn. An endpoint of tcp has 60 MB, whose page faults take 240 ms on a slow machine.
+ * The limit in ms for which the event loop may be blocked. Opening and closing are synchronous: with efa they take 50
+ * ms. A round may open two endpoints in one turn. An endpoint of tcp has 60 MB, whose page faults take 240 ms on a slow
+ * machine.
  *
- * @param opening ms: an opening has blocked the event loop this long
+ * @param opening the time in ms for which an opening has blocked the event loop
  */
 const stallLimit = (provider, opening) => (provider.startsWith('efa') ? 500 : 250) + 2 * opening;
-/** ms: a process ends within this time after it is asked to. */
+/** The limit in ms for a process to end after it is asked to. */
 const EXIT_LIMIT = 1000;
-/** ms: the limit of any step of a round. */
+/** The limit in ms for each step of a round. */
 const STEP_LIMIT = 10_000;
 
 class Stuck extends Error {}

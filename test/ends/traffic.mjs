@@ -68,7 +68,7 @@ export class Traffic {
     return this.#streaming;
   }
 
-  /** A few operations that must complete. */
+  /** Runs a few operations that must complete. */
   async piece() {
     if (this.#round.action === 'close') return;
     const operations = this.#kinds().flatMap(({ kind, bytes }) =>

@@ -6,7 +6,7 @@ import { addReceive, addTransfer, type TransferFlow, transferFlow } from './tran
 
 /** The transfers to one rank. */
 export interface Transferred {
-  /** Over each NIC. */
+  /** Bytes over each NIC. */
   readonly bytes: readonly number[];
   /** Seconds until the last transfer completed. */
   readonly seconds: number;

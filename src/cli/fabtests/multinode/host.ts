@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** A host. Names may be equal on several hosts, and containers of one host may have several. */
+/** A host. Several hosts may have the same name, and containers of one host may have several names. */
 export interface Host {
   readonly name: string;
-  /** Equal on one host only. */
+  /** The same for all processes of a host, and different on each host. */
   readonly id: string;
 }
 
@@ -19,7 +19,7 @@ export function thisHost(provider: string | undefined): Host {
   return { name: `${hostname()} (node ${node})`, id: `${id} ${node}` };
 }
 
-/** A random number of this boot of the kernel, which its containers share. */
+/** The random number of this boot of the kernel. The containers of a host share it. */
 function bootId(): string | undefined {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

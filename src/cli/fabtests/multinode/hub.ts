@@ -50,7 +50,7 @@ const LOOPBACK = /^(localhost|127\..*|::1)$/;
 export class Hub {
   /** The address at which this process reaches the hub. */
   readonly root: Root;
-  /** Where others reach it. Undefined for every address of this host. */
+  /** The address at which other processes reach the hub. Undefined for every address of this host. */
   readonly listensAt: string | undefined;
   readonly #server: Server;
   readonly #options: HubOptions;
@@ -61,11 +61,11 @@ export class Hub {
   readonly #opened = performance.now();
   #over: FromHub | undefined;
 
-  /** Listens at the root; port 0 selects any free port. The hub ends when all ranks have left. */
+  /** Listens at the root. Port 0 selects any free port. The hub closes when all ranks have left. */
   static async open({ host, port }: Root, options: HubOptions): Promise<Hub> {
     const server = createServer();
-    // A name may resolve to another machine's address that is forwarded here. Then only the port is
-    // local.
+    // A name may resolve to an address of another machine that forwards connections to this one. Then only the
+    // port is local.
     server.listen({ port, ...(LOOPBACK.test(host) && { host }) });
     try {
       await once(server, 'listening');

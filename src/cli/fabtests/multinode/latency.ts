@@ -27,7 +27,7 @@ export async function measureLatency(mesh: Mesh, to: number, iterations: number)
   return message ? microseconds / 2 : microseconds;
 }
 
-/** The peer of measureLatency() with messages: answers each. */
+/** The peer of measureLatency() with messages. Answers each message. */
 export async function answer(mesh: Mesh, from: number, iterations: number): Promise<void> {
   const lane = mesh.lanes[0] as Lane;
   const [receive, exchange, send] = [lane.ep.batch(), lane.ep.batch(), lane.ep.batch()];
@@ -56,7 +56,7 @@ async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void
   }
 }
 
-/** Handles an error of run(): waits on after a timeout, and rethrows any other error. */
+/** Handles an error of run(): continues to wait after a timeout, and rethrows any other error. */
 async function finish(mesh: Mesh, batch: BatchBase, error: unknown): Promise<void> {
   const { timeout } = mesh.settings;
   const deadline = performance.now() + timeout * 1000;

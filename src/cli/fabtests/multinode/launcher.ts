@@ -16,7 +16,7 @@ export interface Place {
   readonly root: Root;
 }
 
-/** The place as far as the command line gives it. */
+/** The parts of a place that the command line gives. */
 export interface GivenPlace {
   readonly rank?: number;
   readonly ranks?: number;
@@ -118,7 +118,7 @@ function masterPort(environment: Environment, text: string | undefined): number 
   return taken ? (port % MAX_PORT) + 1 : port;
 }
 
-// Below Linux's ephemeral ports, which start at 32768.
+// The ports are below Linux's ephemeral ports, which start at 32768.
 function jobPort(job: string | undefined): number {
   if (job === undefined) return DEFAULT_PORT;
   let hash = 0;

@@ -14,7 +14,7 @@ import {
 const MOST_RANKS = 16;
 const MOST_LINES = 10;
 
-/** All pairs, or the slowest if there are too many, and the outliers. */
+/** The lines of all pairs, or of the slowest pairs if there are too many, and of the outliers. */
 export function matrixLines(matrix: MatrixResult): string[] {
   const speeds = new PairSpeeds(matrix);
   const ranks = rankSpeeds(speeds);

@@ -70,7 +70,7 @@ export class Mesh {
     this.#slots = hasSlots(settings);
   }
 
-  /** Opens this rank's NICs and learns those of the others. */
+  /** Opens this rank's NICs, and gets the addresses and memory of the other ranks' NICs. */
   static async open(group: Group, settings: Settings): Promise<Mesh> {
     const hosts = await group.share(thisHost(settings.nics.provider));
     const ranks = placesOf(hosts).map((place, rank) => ({ rank, ...place }));
@@ -113,7 +113,7 @@ export class Mesh {
     return this.#slots ? rank * this.settings.size : 0;
   }
 
-  /** Lets the event loop turn. Throws if the measurement has ended. */
+  /** Lets the event loop run one turn. Throws if the measurement has ended early. */
   readonly yieldToEvents = async (): Promise<void> => {
     await new Promise(setImmediate);
     if (this.group.trouble) throw this.group.trouble;

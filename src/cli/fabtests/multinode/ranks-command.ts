@@ -27,9 +27,9 @@ export interface RanksSpec {
 
 const INTERRUPTED = 130; // the shell's convention: 128 plus SIGINT's number
 
-// A transfer may fail because its rank has died. Milliseconds to wait for the hub to report that
-// reason.
-const HINDSIGHT = 500;
+// A transfer may fail because its rank has died. This is the time in ms to wait for the hub to report
+// that reason.
+const REASON_TIMEOUT = 500;
 
 export function ranksCommand(spec: RanksSpec): Command {
   const command = new Command(spec.name)
@@ -132,7 +132,7 @@ class Run {
     return { ...place, root: this.#hub.root };
   }
 
-  // A log shows why rank 0 waits, and where.
+  // With this line, a log shows why rank 0 waits, and where it listens.
   #announce({ listensAt, root: { port } }: Hub, others: number): void {
     if (isQuiet()) return;
     const where = listensAt ?? `every address of ${hostname()}`;
@@ -162,7 +162,7 @@ class Run {
     const over =
       error instanceof GroupOver
         ? error
-        : await group?.explanation(this.#abort.signal.aborted ? 5000 : HINDSIGHT);
+        : await group?.explanation(this.#abort.signal.aborted ? 5000 : REASON_TIMEOUT);
     this.#progress?.end();
     if (over === undefined) {
       group?.fail(reason);

@@ -1,16 +1,16 @@
-/** A rank that transfers to another. */
+/** A rank that transfers, and the rank that it transfers to. */
 export interface RankPair {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Rounds in which every rank is paired with every other rank once, and with at most one rank in
- * each round. This is the circle method of tournaments: one rank stays and the others move on by
- * one place.
+ * Rounds that pair every rank with every other rank once. In each round, a rank has at most one
+ * partner. This is the circle method of tournaments: one rank keeps its place, and the others move on
+ * by one place.
  */
 export function tournament(ranks: number): RankPair[][] {
-  const places = ranks + (ranks % 2); // the place beyond the last rank is a rest
+  const places = ranks + (ranks % 2); // a rank that is paired with the place beyond the last rank pauses
   const around = places - 1;
   return Array.from({ length: Math.max(0, around) }, (_, round) => {
     const at = (place: number) => (round + place) % around;

@@ -32,7 +32,7 @@ function slotSlice(mesh: Mesh, lane: Lane, from: number): RegionSlice {
   return lane.into.slice(mesh.slotOf(from), mesh.slotOf(from) + mesh.settings.size);
 }
 
-/** The two alternating halves that keep a window full. */
+/** A window is kept full by two halves that alternate. A window of 1 has one half. */
 interface Halves {
   /** Transfers of a batch. */
   readonly count: number;
@@ -54,7 +54,7 @@ export interface TransferFlow {
 /**
  * A flow of transfers to or from another rank.
  *
- * @param iterations transfers in all, rounded up to whole halves of a window; unlimited if
+ * @param iterations the total number of transfers, rounded up to whole halves of a window. Unlimited if
  * undefined.
  * @param add adds one transfer to a batch.
  */
