@@ -45,6 +45,7 @@ class Endpoint : public Resource {
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
+        readsInjected(traitsOf(info).readsInjected && info.ep_attr->type == FI_EP_RDM),
         atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
         endsWithMemory(abortsWithMemory(info)),
         abortedBySender(traitsOf(info).abortedBySender),
@@ -85,6 +86,13 @@ class Endpoint : public Resource {
     const bool loses = losesInjectedAtomics && operation.code == OpCode::kAtomic;
     return loses ? operation.flags & ~FI_INJECT : operation.flags;
   }
+  // Whether the provider would read injected bytes after it was posted. It copies what has no
+  // descriptor.
+  bool mustCopy(const Operation& operation, uint64_t flags) const {
+    const OpCode code = operation.code;
+    const bool carries = code == OpCode::kSend || code == OpCode::kTsend || code == OpCode::kWrite;
+    return readsInjected && carries && (flags & FI_INJECT) != 0;
+  }
   // The maximum number of bytes of each buffer of an atomic with 1 to 3 buffers.
   size_t longestAtomic(size_t buffers) const {
     return buffers == 3 ? atomicBytes / 2 : atomicBytes;
@@ -115,6 +123,7 @@ class Endpoint : public Resource {
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   const bool losesInjectedAtomics;
+  const bool readsInjected;
   const size_t atomicBytes;   // the most of an atomic, operand and comparand together
   const bool endsWithMemory;  // its sends and RMA end if their memory is deregistered
   const int abortedBySender;  // the error number of a receive, or 0: provider_traits.h

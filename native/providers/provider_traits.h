@@ -90,6 +90,8 @@ struct ProviderTraits {
   bool abortsWithMemory = false;
   // The provider never completes an atomic with FI_INJECT.
   bool losesInjectedAtomics = false;
+  // An operation with FI_INJECT reads registered memory after it was posted.
+  bool readsInjected = false;
   // The provider registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
   bool registersDmabufs = false;
   // Flags of operations that no other provider has.

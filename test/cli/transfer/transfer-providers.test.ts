@@ -144,7 +144,7 @@ test('--report writes a page with a line for each rail, as report does from --js
     ...args,
     ...['-S', 'l:1M,8M', '-I', '5', '--json', '--report', file, 'localhost'],
   ]);
-  expect([server.stderr, client.stderr]).toEqual(['', '']);
+  expect(server.stderr + client.stderr).toBe('');
   const section = sectionOf(readFileSync(file, 'utf8'), 'Rails over time') as string;
   expect(section.match(/<figcaption>\w+ bytes per transfer/g)).toHaveLength(2);
   const lines = section.match(/<g aria-label="line"[^>]*stroke="var\(--(ink|series-[12])\)/g);

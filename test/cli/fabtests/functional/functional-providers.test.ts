@@ -121,7 +121,7 @@ const PROVIDERS = [
 describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
   test.each(CASES)('%s passes and prints its result', async (command, args, expected) => {
     const { server, client } = await sides(command, [...place(provider), ...args], env);
-    expect([server.stderr, client.stderr]).toEqual(['', '']);
+    expect(server.stderr + client.stderr).toBe('');
     expect({ server: texts(server.stdout), client: texts(client.stdout) }).toEqual(expected);
     expect([server.code, client.code]).toEqual([0, 0]);
   });
@@ -141,7 +141,7 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
     async (...flag) => {
       const args = [...place(provider), '-I', '50', '-S', '1000', '-v', ...flag];
       const { server, client } = await sides('inject', args, env);
-      expect([server.stderr, client.stderr]).toEqual(['', '']);
+      expect(server.stderr + client.stderr).toBe('');
       expect([server.code, client.code]).toEqual([0, 0]);
       expect(server.stdout).toMatch(
         /a message of [1-9]\d* bytes, 50 times, arrived as they were sent/,
@@ -167,7 +167,7 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
     if (provider === 'shm' && major === 1 && minor < 19)
       context.skip('the provider does not support FI_PEEK');
     const { server, client } = await sides('rdm-tagged-peek', place(provider), env);
-    expect([server.stderr, client.stderr]).toEqual(['', '']);
+    expect(server.stderr + client.stderr).toBe('');
     expect([server.code, client.code]).toEqual([0, 0]);
     expect(client.stdout).toContain('Checking to see if third msg was discarded\n');
     expect(client.stdout).toContain('passed: messages were found by FI_PEEK');
