@@ -7,22 +7,15 @@
 
 namespace fab {
 
-namespace {
-
-const Failure kCancelled{FI_ECANCELED, {"", "cancelled before it was posted"}};
-
-}  // namespace
-
 void Engine::cancel(uint32_t request) {
   for (Closing& closing : closings_) {
     if (closing.request != request) continue;
     closing.deadline = std::chrono::steady_clock::now();  // its operations in flight fail now
     return;
   }
-  const auto isIt = [&](const auto& run) { return run->live && run->request == request; };
-  const auto run = std::find_if(runs_.begin(), runs_.end(), isIt);
+  BatchRun* const run = batches.find(request);
   const bool ended =
-      run != runs_.end() ? cancelRun(**run) : cancelWaiting(request) || cancelPosted(request);
+      run != nullptr ? batches.cancel(*run) : cancelWaiting(request) || cancelPosted(request);
   if (ended) return;
   Completion refused{};
   refused.request = request;
@@ -32,8 +25,8 @@ void Engine::cancel(uint32_t request) {
     refused.source = posted->peer;
     refused.status = isSilent(posted->peer) ? 1 : 0;
   }
-  completions_.push(refused);
-  if (run != runs_.end()) return abort(**run);
+  reports.push(refused);
+  if (run != nullptr) return abort(*run);
   if (posted != nullptr) abort(*posted);
 }
 
@@ -42,16 +35,10 @@ bool Engine::cancelWaiting(uint32_t request) {
   if (cancelUnposted(request)) return true;
   for (CompletionQueue* queue : queues_) {
     if (!queue->immediates.cancel(request)) continue;
-    settle(request, FI_ECANCELED);
+    reports.settle(request, FI_ECANCELED);
     return true;
   }
-  for (auto wait = counterWaits_.begin(); wait != counterWaits_.end(); ++wait) {
-    if (wait->request != request) continue;
-    counterWaits_.erase(wait);
-    settle(request, FI_ECANCELED);
-    return true;
-  }
-  return false;
+  return counterWaits.cancel(request);
 }
 
 // Cancels an operation that waits in a lane. Returns whether there was one.
@@ -92,28 +79,7 @@ bool Engine::cancelPosted(uint32_t request) {
   return !found->live || found->request != request || recall(*found);
 }
 
-// Cancels the parts of a batch that can be cancelled. Returns true if the batch has ended.
-bool Engine::cancelRun(BatchRun& run) {
-  if (run.rounds.more() || run.events) fail(run, kCancelled);
-  if (run.waiting) {
-    again_.erase(std::remove(again_.begin(), again_.end(), &run), again_.end());
-    retireRun(run);
-    return true;
-  }
-  Endpoint** found = endpoints.find(run.endpoint);
-  if (found == nullptr) return false;
-  Endpoint& endpoint = **found;
-  const uint32_t request = run.request;
-  for (Lane* lane : endpoint.lanes()) {
-    const Side side = endpoint.sideOf(*lane);
-    lane->removeIf(
-        [&](const Operation& operation) {
-          return operation.code == OpCode::kSubmit &&
-                 reinterpret_cast<BatchRun*>(operation.flags) == &run;
-        },
-        [&](const Operation&) { cancelRestOf(run, side, kCancelled); });
-  }
-  if (!run.live || run.request != request) return true;
+void Engine::recallReceives(BatchRun& run) {
   std::vector<Op*> receives;
   ops_.forEachLive([&](Op& op) {
     if (op.run == &run && isReceive(op.code)) receives.push_back(&op);
@@ -121,24 +87,6 @@ bool Engine::cancelRun(BatchRun& run) {
   for (Op* op : receives) {
     if (op->live && op->run == &run) recall(*op);
   }
-  if (!run.live || run.request != request) return true;
-  run.batch->forEach([&](const Operation& o) {
-    if (isReceive(o.code)) fi_cancel(&endpoint.get()->fid, run.contextOf(o.request));
-  });
-  if (!endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
-  return !run.live || run.request != request;
-}
-
-// Cancels the part of a batch that waits for room.
-void Engine::cancelRestOf(BatchRun& run, Side side, const Failure& why) {
-  Batch* const batch = run.batch;
-  while (run.cursor[side] < batch->items[side].size()) {
-    Operation& operation = *batch->items[side][run.cursor[side]++].operation;
-    batch->readTag(operation);
-    refuse(operation, &run, why);
-    batch->stepTag(operation);
-  }
-  finishRun(run, Completion{});
 }
 
 }  // namespace fab

@@ -9,7 +9,7 @@ namespace fab {
 ssize_t Engine::postFor(EngineClient& client, const Operation& operation, bool keepsPeer) {
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr || (*found)->closing) {
-    refusal_ = "the endpoint is closed";
+    refusal = "the endpoint is closed";
     return -FI_ECANCELED;
   }
   return post(operation, **found, nullptr, 0, {&client, keepsPeer});
@@ -17,9 +17,9 @@ ssize_t Engine::postFor(EngineClient& client, const Operation& operation, bool k
 
 // Passes the completion of an operation to whoever posted it.
 void Engine::deliver(BatchRun* run, EngineClient* client, const Completion& result) {
-  if (run != nullptr) return finishRun(*run, result);
-  if (client == nullptr) return completions_.push(result);
-  client->completed(result, result.error != 0 ? errors.take(result.error) : ErrorDetail{});
+  if (run != nullptr) return batches.finish(*run, result);
+  if (client == nullptr) return reports.push(result);
+  client->completed(result, result.error != 0 ? reports.errors.take(result.error) : ErrorDetail{});
 }
 
 }  // namespace fab

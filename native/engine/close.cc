@@ -14,12 +14,11 @@ void Engine::cancelLanes(Endpoint& endpoint) {
   for (Lane* lane : endpoint.lanes()) {
     const Side side = endpoint.sideOf(*lane);
     lane->removeIf(all, [&](const Operation& operation) {
-      if (operation.code != OpCode::kSubmit) {
-        refuse(operation, nullptr, endpoint.end);
-        return letGo(operation);
+      if (operation.code == OpCode::kSubmit) {
+        return batches.cancelWaiting(operation, side, endpoint.end);
       }
-      BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-      cancelRestOf(run, side, endpoint.end);
+      refuse(operation, nullptr, endpoint.end);
+      letGo(operation);
     });
   }
 }
@@ -34,12 +33,7 @@ void Engine::cancelReceives(Endpoint& endpoint) {
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint == &endpoint && isReceive(op.code)) fi_cancel(&endpoint.get()->fid, &op);
   });
-  for (auto& run : runs_) {
-    if (!run->live || run->endpoint != endpoint.handle) continue;
-    run->batch->forEach([&](const Operation& o) {
-      if (isReceive(o.code)) fi_cancel(&endpoint.get()->fid, run->contextOf(o.request));
-    });
-  }
+  batches.cancelReceives(endpoint);
 }
 
 void Engine::recall(Endpoint& endpoint) {
@@ -59,7 +53,7 @@ void Engine::closeEndpoint(const Operation& operation) {
   const auto timeout = std::chrono::microseconds(wholeOf(milliseconds * 1000, kMost));
   broken_.erase(operation.endpoint);
   Endpoint** found = endpoints.find(operation.endpoint);
-  if (found == nullptr) return settle(operation.request, 0);
+  if (found == nullptr) return reports.settle(operation.request, 0);
   if (!(*found)->closing) return startClosing(**found, operation.request, timeout);
   for (Closing& closing : closings_) {
     if (closing.endpoint.get() != *found || closing.request != kNoRequest) continue;
@@ -67,7 +61,7 @@ void Engine::closeEndpoint(const Operation& operation) {
     closing.deadline = std::min(closing.deadline, std::chrono::steady_clock::now() + timeout);
     return;
   }
-  settle(operation.request, 0);
+  reports.settle(operation.request, 0);
 }
 
 // Cancels waiting operations and posted receives. Other posted operations may complete until the
@@ -100,11 +94,11 @@ unsigned Engine::advanceClosings() {
       closed.request = closing.request;
       closed.length = closing.endpoint->inFlight;
       if (!closing.endpoint->draining) closeWhenDrained(closing.endpoint);
-      if (closed.request != kNoRequest) completions_.push(closed);
+      if (closed.request != kNoRequest) reports.push(closed);
       continue;
     }
     const int ret = closing.endpoint->close();
-    settle(closing.request, static_cast<uint32_t>(-ret), "fi_close");
+    reports.settle(closing.request, static_cast<uint32_t>(-ret), "fi_close");
   }
   return work;
 }
@@ -142,19 +136,12 @@ void Engine::abandon(Endpoint& endpoint) {
     release(op);
     deliver(run, client, result);
   });
-  for (auto& run : runs_) {
-    if (!run->live || run->endpoint != endpoint.handle) continue;
-    if (run->status == 0) {
-      run->status = endpoint.end.status;
-      run->error = errors.put(endpoint.end.detail);
-    }
-    endRun(*run);
-  }
+  batches.abandon(endpoint);
 }
 
 void Engine::closeMemory(uint32_t handle, uint32_t request) {
   Memory* memory = memories.find(handle);
-  if (memory == nullptr) return settle(request, 0);
+  if (memory == nullptr) return reports.settle(request, 0);
   memory->closing = true;
   invalidate();
   memory->closedAt = epoch_;
@@ -164,9 +151,9 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   if (inUse && !aborted) {
     if (!onlyDrainingUseMemory(handle)) return;
     memory->closeRequest = kNoRequest;
-    return settle(request, 0);
+    return reports.settle(request, 0);
   }
-  if (frozen_) return settle(request, 0);  // the close that does not return may use it
+  if (frozen_) return reports.settle(request, 0);  // the close that does not return may use it
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
   if (aborted) {
@@ -175,25 +162,25 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
     memories.erase(handle);
     renewHandles();
   }
-  settle(request, static_cast<uint32_t>(-ret), "fi_close");
+  reports.settle(request, static_cast<uint32_t>(-ret), "fi_close");
 }
 
 void Engine::removePeer(uint32_t handle, uint32_t request) {
   Peer* peer = peers.find(handle);
-  if (peer == nullptr) return settle(request, 0);
+  if (peer == nullptr) return reports.settle(request, 0);
   peer->removing = true;
   peer->removeRequest = request;
   if (peer->inFlight > 0) {
     if (!onlyDrainingUsePeer(handle)) return;
     peer->removeRequest = kNoRequest;
-    return settle(request, 0);
+    return reports.settle(request, 0);
   }
-  if (frozen_) return settle(request, 0);
+  if (frozen_) return reports.settle(request, 0);
   invalidate();
   const int ret = peer->av->remove(peer->address);
   peers.erase(handle);
   renewHandles();
-  settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
+  reports.settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
 }
 
 }  // namespace fab

@@ -2,6 +2,7 @@
 // that posting only makes the libfabric calls.
 #include <algorithm>
 
+#include "batches.h"
 #include "dispatch.h"
 #include "endpoint.h"
 #include "engine.h"
@@ -98,7 +99,7 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
 }  // namespace
 
 // Determines the objects that a version of a batch uses, and the number of its operations.
-void Engine::survey(Batch& batch, Endpoint& endpoint) {
+void Batches::survey(Batch& batch, Endpoint& endpoint) {
   batch.items.send.clear();
   batch.items.receive.clear();
   batch.compiled = false;
@@ -119,7 +120,7 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   });
 }
 
-void Engine::compile(Batch& batch, Endpoint& endpoint) {
+void Batches::compile(Batch& batch, Endpoint& endpoint) {
   batch.items.send.reserve(batch.counts.send);
   batch.items.receive.reserve(batch.counts.receive);
   batch.forEach([&](Operation& o) {
@@ -129,47 +130,48 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
     item.general = needsMoreThanTheCall(o, endpoint);
     if (item.general) return;
     item.flags = o.flags | endpoint.defaultFlags(side);
-    resolve(item, endpoint);
+    resolve(item, endpoint, Engine::kNow);
   });
   setMore(batch.items.send, endpoint.more);
   setMore(batch.items.receive, endpoint.more);
   batch.compiled = true;
 }
 
-void Engine::resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted) {
+void Batches::resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted) {
   Resolved resolved;
-  refusal_ = "";
+  engine_.refusal = "";
   const bool known = *callOf(item.operation->code) != 0;
-  item.error = known ? resolve(*item.operation, endpoint, resolved, false, accepted) : -FI_EINVAL;
-  item.refusal = refusal_;
+  item.error =
+      known ? engine_.resolve(*item.operation, endpoint, resolved, false, accepted) : -FI_EINVAL;
+  item.refusal = engine_.refusal;
   if (item.error != 0) return;
-  const size_t segments = addSurplus(*item.operation, endpoint, resolved);
+  const size_t segments = engine_.addSurplus(*item.operation, endpoint, resolved);
   fillCall(item, *item.operation, resolved, segments);
 }
 
-void Engine::submitBatch(const Operation& operation) {
-  Endpoint** found = endpoints.find(operation.endpoint);
-  std::unique_ptr<Batch>* known = batches.find(operation.memory);
+void Batches::submit(const Operation& operation) {
+  Endpoint** found = engine_.endpoints.find(operation.endpoint);
+  std::unique_ptr<Batch>* known = table.find(operation.memory);
   const auto entries = static_cast<uint32_t>(wholeOf(operation.length, UINT32_MAX));
   const uint64_t version = wholeOf(operation.offset);
   if (found == nullptr || (*found)->closing) {
-    return refuse(operation, nullptr, whyClosed(operation.endpoint));
+    return engine_.refuse(operation, nullptr, engine_.whyClosed(operation.endpoint));
   }
   if (known == nullptr || (*known)->destroyed || entries > (*known)->capacity()) {
-    return refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
+    return engine_.refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;
   if (batch.runs > 0 && (batch.version != version || batch.endpoint != operation.endpoint)) {
-    return refuse(operation, nullptr, FI_EBUSY, "", "the batch is in flight");
+    return engine_.refuse(operation, nullptr, FI_EBUSY, "", "the batch is in flight");
   }
   batch.handle = operation.memory;
   const bool compiled = prepare(batch, endpoint, entries, version);
 
-  BatchRun& run = takeRun();
+  BatchRun& run = take();
   run.batch = &batch;
   run.request = operation.request;
-  if (run.request == kRunRequest) awaitedRun_ = &run;
+  if (run.request == kRunRequest) awaited_ = &run;
   run.endpoint = operation.endpoint;
   run.events = std::move(batch.events);
   run.samples = batch.samples;
@@ -182,13 +184,13 @@ void Engine::submitBatch(const Operation& operation) {
 
 // Surveys the operations if they have changed. Returns whether they are compiled: compiling pays
 // only from the second submission on, so the first one posts the operations without it.
-bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
+bool Batches::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
   const bool changed = batch.version != version || batch.endpoint != endpoint.handle;
-  if (changed || batch.epoch != epoch_) {
+  if (changed || batch.epoch != engine_.epoch()) {
     if (changed) batch.read(entries);
     batch.version = version;
     batch.endpoint = endpoint.handle;
-    batch.epoch = epoch_;
+    batch.epoch = engine_.epoch();
     survey(batch, endpoint);
     return false;
   }
@@ -196,10 +198,10 @@ bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_
   return true;
 }
 
-void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
+void Batches::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   Batch& batch = *run.batch;
   if (run.events && !mark(run)) return endRound(run);
-  run.accepted = epoch_;
+  run.accepted = engine_.epoch();
   run.cursor = {};
   run.remaining = 1;  // the posting itself
   // Receives first, so that replies to the sends find them.
@@ -221,76 +223,76 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
     waiting.flags = reinterpret_cast<uint64_t>(&run);
     ++run.remaining;
     if (behind) {
-      wait(endpoint.behindBuffer, waiting);
+      engine_.wait(endpoint.behindBuffer, waiting);
     } else {
-      block(endpoint, waiting, side);
+      engine_.block(endpoint, waiting, side);
     }
   }
-  finishRun(run, Completion{});
+  finish(run, Completion{});
 }
 
 // Called when the provider has accepted a simple operation of a run. Injects have no completion, so
 // they end here.
-void Engine::posted(BatchRun& run, const Operation& operation) {
-  ++control_->stats.operations;
+void Batches::posted(BatchRun& run, const Operation& operation) {
+  ++engine_.control().stats.operations;
   if (isInject(operation.code))
     --run.remaining;  // never reaches 0: the posting itself is still counted
 }
 
 // Posts one side of a batch that is not compiled. Returns false if operations remain.
-bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, Side side) {
+bool Batches::advanceOnce(BatchRun& run, Endpoint& endpoint, Side side) {
   const uint32_t count = run.batch->counts[side];
   size_t& cursor = run.cursor[side];
   const uint64_t defaults = endpoint.defaultFlags(side);
   bool full = false;
   run.batch->forEach([&](Operation& o) {
-    if (full || cursor == kPostsPerTurn || sideOf(o.code) != side) return;
+    if (full || cursor == Engine::kPostsPerTurn || sideOf(o.code) != side) return;
     run.batch->readTag(o);
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
     const uint64_t more = last ? 0 : endpoint.more;
-    refusal_ = "";
+    engine_.refusal = "";
     ssize_t ret;
     if (needsMoreThanTheCall(o, endpoint) || (side == Side::kReceive && !endpoint.held.empty())) {
-      ret = post(o, endpoint, &run, 0);
+      ret = engine_.post(o, endpoint, &run, 0);
     } else {
       Resolved resolved;
-      ret = resolve(o, endpoint, resolved);
+      ret = engine_.resolve(o, endpoint, resolved);
       if (ret == 0 && isInject(o.code)) {
         ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address,
                              resolved.targets[0]);
       } else if (ret == 0) {
-        ret = dispatch(endpoint.get(), o, resolved, addSurplus(o, endpoint, resolved),
+        ret = dispatch(endpoint.get(), o, resolved, engine_.addSurplus(o, endpoint, resolved),
                        run.contextOf(o.request), o.flags | more | defaults);
       }
       if (ret == 0) posted(run, o);
     }
     full = isFull(ret, o.code, cursor > 0 || endpoint.inFlight > 1);
     if (full) return;
-    if (ret < 0) refuse(o, &run, static_cast<uint32_t>(-ret), callOf(o.code), refusal_);
+    if (ret < 0)
+      engine_.refuse(o, &run, static_cast<uint32_t>(-ret), callOf(o.code), engine_.refusal);
     run.batch->stepTag(o);
     ++cursor;
   });
-  if (full) ++control_->stats.backPressure;
+  if (full) ++engine_.control().stats.backPressure;
   return cursor == count;
 }
 
-// Posts one side of a compiled batch. Returns false if operations remain.
-bool Engine::advance(BatchRun& run, Endpoint& endpoint, Side side) {
+bool Batches::advance(BatchRun& run, Endpoint& endpoint, Side side) {
   std::vector<PostItem>& items = run.batch->items[side];
   size_t& cursor = run.cursor[side];
   const size_t first = cursor;
-  const size_t end = std::min(items.size(), (first + kPostsPerTurn) / kMoreRun * kMoreRun);
+  const size_t end = std::min(items.size(), (first + Engine::kPostsPerTurn) / kMoreRun * kMoreRun);
   ssize_t ret = 0;
   for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
     Operation& operation = *item.operation;
     run.batch->readTag(operation);
     if (item.general || (side == Side::kReceive && !endpoint.held.empty())) {
-      ret = post(operation, endpoint, &run, item.flags);
+      ret = engine_.post(operation, endpoint, &run, item.flags);
     } else {
       // Its peer may have started by now.
       if (item.error == -FI_EAGAIN) resolve(item, endpoint, run.accepted);
-      refusal_ = item.refusal;
+      engine_.refusal = item.refusal;
       ret = item.error != 0
                 ? item.error
                 : asFabricError(call(endpoint.get(), item, run.contextOf(operation.request)));
@@ -298,11 +300,12 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, Side side) {
     }
     if (ret != 0) {
       if (isFull(ret, operation.code, cursor > 0 || endpoint.inFlight > 1)) break;
-      refuse(operation, &run, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+      engine_.refuse(operation, &run, static_cast<uint32_t>(-ret), callOf(operation.code),
+                     engine_.refusal);
     }
     run.batch->stepTag(operation);
   }
-  if (cursor < end) ++control_->stats.backPressure;
+  if (cursor < end) ++engine_.control().stats.backPressure;
   return cursor == items.size();
 }
 

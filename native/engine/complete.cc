@@ -85,7 +85,7 @@ void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
   queue.broken = true;
   queue.brokenBy = static_cast<int>(status);
   const Failure why{status, {"fi_cq_read", "the completion queue can no longer be read"}};
-  unsolicited(queue, status, errors.put(why.detail));
+  reports.unsolicited(queue, why);
   std::vector<Endpoint*> ended;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     const bool uses = endpoint->sendQueue.get() == &queue || endpoint->receiveQueue.get() == &queue;
@@ -119,7 +119,7 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
 // Completes a simple operation of a run, which is only counted.
 void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry,
                             fi_addr_t source) {
-  BatchRun* const run = runOf(entry.op_context);
+  BatchRun* const run = batches.runOf(entry.op_context);
   if (run == nullptr) return;  // its endpoint was closed before
   ++control_->stats.completions;
   if ((entry.flags & FI_RECV) != 0) {
@@ -130,21 +130,11 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
       const Endpoint& endpoint = **endpoints.find(run->endpoint);  // a live run keeps it open
       if (source != FI_ADDR_NOTAVAIL) result.source = endpoint.av->peerOf(source);
       truncateReported(result, FailedOperation::of(*run, index), endpoint);
-      return finishRun(*run, result);
+      return batches.finish(*run, result);
     }
-    run->length += length;
+    return batches.succeeded(*run, length);
   }
-  if (--run->remaining == 0) endRound(*run);
-}
-
-void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kUnsolicited;
-  result.queue = queue.handle;
-  result.status = status;
-  result.error = error;
-  completions_.push(result);
+  batches.succeeded(*run, 0);
 }
 
 void Engine::complete(Op& op, const Completion& completion) {
@@ -173,7 +163,7 @@ void Engine::complete(Op& op, const Completion& completion) {
     result.request = op.request;
     ++control_->stats.completions;
     control_->stats.bytes += static_cast<uint64_t>(result.length);
-    completions_.push(result);
+    reports.push(result);
     return;
   }
   if (op.staging != 0) op.endpoint->freeSlot(op.staging);
@@ -201,13 +191,11 @@ void Engine::finish(Op& op, Completion result) {
 // Releases the objects that an operation kept alive.
 void Engine::release(Op& op, bool succeeded) {
   op.live = false;
+  const bool transmits = !isReceive(op.code);
   --op.endpoint->inFlight;
-  --inFlight_;
-  if (!isReceive(op.code)) {
-    --transmitting_;
-    --op.endpoint->sending;
-  }
-  const bool aborted = op.recalled && !isReceive(op.code);
+  countInFlight(-1, transmits);
+  if (transmits) --op.endpoint->sending;
+  const bool aborted = op.recalled && transmits;
   op.forEachMemory([&](uint32_t memory) { releaseMemory(memory, aborted); });
   op.more.reset();
   releasePeer(op.peer, succeeded);
@@ -251,11 +239,11 @@ void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length) 
     case Immediates::Fate::kCounted:
       return;
     case Immediates::Fate::kSatisfied:
-      return settle(outcome.request, 0);
+      return reports.settle(outcome.request, 0);
     case Immediates::Fate::kStream:
-      return pushImmediate(queue, data, length);
+      return reports.pushImmediate(queue, data, length);
     case Immediates::Fate::kFirstLost:
-      unsolicited(queue, FI_EOVERRUN, detail("fi_cq_read", describeLost(queue).c_str()));
+      reports.unsolicited(queue, {FI_EOVERRUN, {"fi_cq_read", describeLost(queue)}});
       [[fallthrough]];
     case Immediates::Fate::kLost:
       ++control_->stats.lostImmediates;
@@ -268,26 +256,6 @@ std::string Engine::describeLost(const CompletionQueue& queue) {
          (lost == 1 ? " arrival of a remote write" : " arrivals of remote writes") +
          " with data dropped, because more values arrived than the queue keeps without a waiting "
          "call; forgetImmediates() resets this state";
-}
-
-void Engine::endStream(CompletionQueue& queue, const char* text) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kOverrun;
-  result.queue = queue.handle;
-  result.status = FI_EOVERRUN;
-  result.error = detail("fi_cq_read", text);
-  completions_.push(result);
-}
-
-void Engine::pushImmediate(CompletionQueue& queue, uint64_t data, double length) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kImmediate;
-  result.queue = queue.handle;
-  result.data = data;
-  result.length = length;
-  completions_.push(result);
 }
 
 }  // namespace fab

@@ -5,7 +5,7 @@
 namespace fab {
 
 int Counter::closeSelf() {
-  engine_.cancelCounterWaits(*this);
+  engine_.counterWaits.cancel(*this);
   return engine_.parking.close(counter_);
 }
 

@@ -20,7 +20,7 @@ bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
 }
 
 // Makes sure that memory has a descriptor. Returns 0, or a negative errno with the reason in
-// refusal_.
+// `refusal`.
 int Engine::describe(uint32_t handle, void*& desc) {
   Memory* memory = memories.find(handle);
   if (memory == nullptr) return 0;  // no bytes
@@ -29,7 +29,7 @@ int Engine::describe(uint32_t handle, void*& desc) {
     int ret = registerLocal_(*memory);
     if (ret == -FI_ENOMEM && forgetDescriptors() > 0) ret = registerLocal_(*memory);
     if (ret != 0) {
-      refusal_ = "the buffer could not be registered (fi_mr_reg)";
+      refusal = "the buffer could not be registered (fi_mr_reg)";
       return ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
     }
   }

@@ -46,7 +46,7 @@ void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   while (std::any_of(waiting.begin(), waiting.end(), waits)) {
     unsigned work = 0;
     for (CompletionQueue* queue : queues_) work += readQueue(*queue);
-    work += beginRounds();
+    work += batches.beginRounds();
     if (work > 0) continue;
     if (std::chrono::steady_clock::now() > deadline) break;
     sched_yield();
@@ -57,29 +57,12 @@ void Engine::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
   endpoint->draining = true;
   draining_.push_back(endpoint);
   const Failure& end = endpoint->end;
-  const auto fail = [&](uint32_t request, uint32_t error) {
-    Completion failed{};
-    failed.request = request;
-    failed.event = Event::kLeft;
-    failed.status = end.status;
-    failed.error = error;
-    completions_.push(failed);
-  };
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint != endpoint.get() || op.run != nullptr || op.client != nullptr) return;
     if (op.request == kNoRequest) return;
-    fail(op.request, detail(end, FailedOperation::of(op)));
+    reports.left(op.request, end.status, detail(end, FailedOperation::of(op)));
   });
-  for (const auto& run : runs_) {
-    if (!run->live || run->endpoint != endpoint->handle) continue;
-    run->rounds.stop();
-    if (run->request != kRunRequest) {
-      fail(run->request, errors.put(end.detail));
-      continue;
-    }
-    run->request = kNoRequest;
-    endAwaitedRun(end.status, errors.put(end.detail));
-  }
+  batches.leave(*endpoint);
   // Ends the closes and removals that waited for these operations.
   memories.forEach([&](uint32_t handle, const Memory& memory) {
     if (memory.closing && memory.inFlight > 0) closeMemory(handle, memory.closeRequest);
@@ -103,7 +86,7 @@ void Engine::freeze(const Endpoint& closing) {
   watched_.clear();
   const Failure why{FI_EOTHER, {"fi_close", kFrozen}};
   for (CompletionQueue* queue : queues_) queue->broken = true;
-  while (!counterWaits_.empty()) cancelCounterWaits(*counterWaits_.back().threshold.counter);
+  counterWaits.cancelAll();
   std::vector<std::shared_ptr<Endpoint>> others;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     if (endpoint == &closing || endpoint->draining) return;
@@ -115,7 +98,7 @@ void Engine::freeze(const Endpoint& closing) {
     endpoint->closing = endpoint->broken = true;
     endpoint->end = why;
     cancelLanes(*endpoint);
-    unsolicited(*endpoint->receiveQueue, why.status, errors.put(why.detail));
+    reports.unsolicited(*endpoint->receiveQueue, why);
     closeWhenDrained(endpoint);
   }
 }
@@ -150,11 +133,11 @@ bool Engine::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
   if (draining_.empty()) return false;
   bool only = true;
   ops_.forEachLive([&](const Op& op) { only &= op.endpoint->draining || !usesOp(op); });
-  for (const auto& run : runs_) {
-    if (!run->live || !usesBatch(*run->batch)) continue;
-    Endpoint** endpoint = endpoints.find(run->endpoint);
+  batches.forEachRun([&](const BatchRun& run) {
+    if (!usesBatch(*run.batch)) return;
+    Endpoint** endpoint = endpoints.find(run.endpoint);
     only &= endpoint == nullptr || (*endpoint)->draining;
-  }
+  });
   return only;
 }
 

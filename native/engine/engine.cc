@@ -46,10 +46,10 @@ unsigned Engine::turn() {
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
   if (turns_ >= eventsDue_) readEvents();
-  if (!counterWaits_.empty()) work += pollCounters();
+  if (counterWaits.any()) work += counterWaits.poll();
   if (!closings_.empty()) work += advanceClosings();
   if (!draining_.empty()) work += closeDrained();
-  if (!again_.empty()) work += beginRounds();
+  if (batches.due()) work += batches.beginRounds();
   if (client_) work += client_->turn();
   return work;
 }
@@ -78,15 +78,6 @@ void Engine::removeQueue(CompletionQueue& queue) {
   queueHandles.erase(queue.handle);
   renewHandles();
   queues_.erase(std::remove(queues_.begin(), queues_.end(), &queue), queues_.end());
-}
-
-void Engine::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {
-  if (request == kNoRequest) return;
-  Completion result{};
-  result.request = request;
-  result.status = status;
-  if (status != 0) result.error = detail(syscall, text);
-  completions_.push(result);
 }
 
 }  // namespace fab

@@ -17,16 +17,16 @@
 #include "../util/shared_block.h"
 #include "../util/shared_table.h"
 #include "../util/slot_table.h"
-#include "batch.h"
+#include "batches.h"
 #include "call_limit.h"
 #include "client.h"
 #include "counters.h"
-#include "errors.h"
 #include "failures.h"
 #include "held.h"
 #include "in_flight.h"
 #include "layout.h"
 #include "op_pool.h"
+#include "reports.h"
 #include "resolve.h"
 #include "rings.h"
 #include "tables.h"
@@ -46,10 +46,6 @@ struct CqErrEntry;
 // path: the thread that runs turn() owns all objects of the domain. Other threads take a Hold.
 //
 //   consume    submission ring -> post() or an endpoint's lane     post.cc
-//   compile    batches, resolved once and posted often             compile.cc
-//   runs       submissions of batches                              runs.cc
-//   rounds     events that rounds of batches wait for              round_events.cc
-//   counters   waits for counters                                  counters.cc
 //   resolve    handles -> addresses, with checks                   resolve.cc
 //   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
@@ -105,16 +101,16 @@ class Engine {
 
   using Memories = SharedTable<Memory>;
   using Remotes = SharedTable<Remote>;
-  using Batches = SharedTable<std::unique_ptr<Batch>>;
 
   Memories memories;
   SlotTable<Peer> peers;
   Remotes remotes;
   SlotTable<Endpoint*> endpoints;
-  Batches batches;
   SlotTable<CompletionQueue*> queueHandles;
-  ErrorTable errors;
   Parking parking;
+  Reports reports{completions_};
+  Batches batches{*this};
+  CounterWaits counterWaits{reports};
 
   // Finds the memory of a handle. Returns false if the range is outside of its bounds.
   // Memory that is closing serves only operations that were accepted before: in an earlier epoch
@@ -159,42 +155,21 @@ class Engine {
   static FabricFailure whyFrozen();
   // Releases memory and closes its region once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
-  // Frees a batch once it is no longer in flight.
-  void destroyBatch(uint32_t handle);
-  // Submits the batch of run(). The submission ring must be empty.
-  void startRun();
-  // The number of outstanding operations of the batch that run() waits for, 0 when it has ended.
-  uint32_t missingOfRun() const {
-    return awaitedRun_ == nullptr ? 0 : std::max(awaitedRun_->remaining, 1u);
-  }
-  // The number of its completed rounds.
-  uint64_t roundsOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->rounds.done(); }
-  // Gives it a request of its own, because run() no longer waits.
-  void adoptRun(uint32_t request);
   // Makes every batch resolve its operations again, because an object that it may use has closed.
   void invalidate() { ++epoch_; }
+  // Increases when an object closes that a batch may have resolved.
+  uint64_t epoch() const { return epoch_; }
   // Called when an object has closed: makes worn slots usable again if there are enough of them.
   void renewHandles() {
     if (wornSlots() >= renewAt_) renewUnnamed();
   }
-  // Completes the request when the counter has reached the threshold.
-  void awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request);
   // Called for a request that begins outside of the submission ring: discards the unread
   // cancellations of an earlier request with its number.
   void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
-  void cancelCounterWaits(Counter& counter);
   uint64_t successesOf(const Counter& counter);
-  // Completes a request with a status, outside of any operation.
-  void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
-  void settle(uint32_t request, const Failure& failure) {
-    settle(request, failure.status, failure.detail.syscall, failure.detail.text.c_str());
-  }
-  void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
   // Counts an arrival, or reports it to the stream or the waiting request.
   void countArrival(CompletionQueue& queue, uint64_t data, double length);
   static std::string describeLost(const CompletionQueue& queue);
-  // Ends the stream of a queue's arrivals with FI_EOVERRUN.
-  void endStream(CompletionQueue& queue, const char* text);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
   // Lets native code take part in every turn, until the domain has closed.
@@ -205,10 +180,9 @@ class Engine {
   // Whether the client has woken the event loop since the last call.
   bool clientNotified() { return client_ && client_->notified(); }
   // Posts an operation of the client, whose number is its request. Returns 0, -FI_EAGAIN if the
-  // provider has no room, or another negative errno with the reason in refusal(). An operation that
+  // provider has no room, or another negative errno with the reason in `refusal`. An operation that
   // the provider may never complete need not keep its peer, which may then be removed.
   ssize_t postFor(EngineClient& client, const Operation& operation, bool keepsPeer = true);
-  const char* refusal() const { return refusal_; }
   // Why a closed endpoint takes no operations.
   Failure whyClosed(uint32_t endpoint) const;
 
@@ -225,15 +199,59 @@ class Engine {
   CallLimit& callLimit() { return callLimit_; }
   bool holdWanted() const { return holders_.load(std::memory_order_relaxed) > 0; }
 
- private:
-  friend class Hold;
+  // The following is for the parts of the engine.
 
+  // Any epoch: memory that is closing serves no operation.
   static constexpr uint64_t kNow = UINT64_MAX;
 
   // Operations posted between two reads of the completion queues, which have 1024 entries by
   // default. If completions do not fit, the providers' utility code needs an allocation and a read
   // for each.
   static constexpr uint32_t kPostsPerTurn = 512;
+
+  // Native code that posts an operation.
+  struct Owner {
+    EngineClient* client;  // null: JavaScript
+    bool keepsPeer;
+  };
+
+  // Posts one operation. Returns -FI_EAGAIN if the provider has no room.
+  ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
+               Owner owner = {nullptr, true});
+  // Puts an operation into a lane. It keeps the objects that it uses, as operations in flight do.
+  void wait(Lane& lane, const Operation& operation);
+  // Lets an operation wait for room.
+  void block(Endpoint& endpoint, const Operation& operation, Side side);
+  // Completes an operation that cannot be posted.
+  void refuse(const Operation& operation, BatchRun* run, const Failure& failure);
+  void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
+              const char* text) {
+    refuse(operation, run, {status, {syscall, text}});
+  }
+  // Returns 0, or a negative errno with the reason in `refusal`. With `copied`, the caller copies
+  // memory that has no descriptor.
+  int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
+              bool copied = false, uint64_t accepted = kNow);
+  // Returns the number of segments of a receive as it is posted. Some providers fail if a message
+  // does not fit: their receives end in memory that takes the rest.
+  size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
+  unsigned readQueue(CompletionQueue& queue);
+  // Cancels the receives of a run that are operations of their own.
+  void recallReceives(BatchRun& run);
+  // Counts operations and runs in flight.
+  void countInFlight(int change, bool transmits) {
+    inFlight_ += static_cast<uint64_t>(change);
+    if (transmits) transmitting_ += static_cast<uint64_t>(change);
+  }
+  // An operation or a run no longer uses an object.
+  void releaseMemory(uint32_t handle, bool aborted = false);
+  void releasePeer(uint32_t handle, bool succeeded = false);
+
+  // Why post() or resolve() itself refused an operation.
+  const char* refusal = "";
+
+ private:
+  friend class Hold;
 
   // A deregistration takes about 20 us.
   static constexpr unsigned kSlowTasksPerTurn = 64;
@@ -251,71 +269,20 @@ class Engine {
     std::chrono::steady_clock::time_point deadline;
     std::chrono::steady_clock::time_point notBefore;
   };
-  struct CounterWait {
-    CounterThreshold threshold;
-    uint32_t request;
-  };
-
-  // Native code that posts an operation.
-  struct Owner {
-    EngineClient* client;  // null: JavaScript
-    bool keepsPeer;
-  };
 
   // post.cc
   void consume(const Operation& operation);
-  ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
-               Owner owner = {nullptr, true});
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
   int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
   void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
-  void wait(Lane& lane, const Operation& operation);
   void letGo(const Operation& operation);
   template <typename Match>
   bool anyWaiting(Match&& match) const;
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, Side side);
   bool retryFront(Endpoint& endpoint, Lane& lane);
-  void block(Endpoint& endpoint, const Operation& operation, Side side);
   void noteBlocked(Endpoint& endpoint);
-  void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
-              const char* text) {
-    refuse(operation, run, {status, {syscall, text}});
-  }
-  void refuse(const Operation& operation, BatchRun* run, const Failure& failure);
-
-  // compile.cc
-  void submitBatch(const Operation& operation);
-  bool prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version);
-  void postRound(BatchRun& run, Endpoint& endpoint, bool compiled);
-  void survey(Batch& batch, Endpoint& endpoint);
-  void compile(Batch& batch, Endpoint& endpoint);
-  void resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted = kNow);
-  void posted(BatchRun& run, const Operation& operation);
-  bool advanceOnce(BatchRun& run, Endpoint& endpoint, Side side);
-  bool advance(BatchRun& run, Endpoint& endpoint, Side side);
-
-  // runs.cc
-  BatchRun& takeRun();
-  void hold(BatchRun& run, Endpoint& endpoint);
-  void finishRun(BatchRun& run, const Completion& result);
-  void endRound(BatchRun& run);
-  unsigned beginRounds();
-  void beginRound(BatchRun& run);
-  void retireRun(BatchRun& run);
-  void endRun(BatchRun& run);
-  void endAwaitedRun(uint32_t status, uint32_t error);
-  // Discards the details of a failure that is not reported.
-  void forget(uint32_t error) {
-    if (error != 0) errors.take(error);
-  }
-
-  // round_events.cc
-  uint8_t* find(const RoundEvents::Byte& byte);
-  void fail(BatchRun& run, const Failure& why);
-  bool mark(BatchRun& run);
-  bool mustWait(BatchRun& run, bool ended);
 
   // device_memory.cc
   Reach reachOf(const Operation& operation);
@@ -323,8 +290,6 @@ class Engine {
   const char* whyNotOnDevice(const Operation& operation, const Endpoint& endpoint);
 
   // resolve.cc
-  int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
-              bool copied = false, uint64_t accepted = kNow);
   int approve(Peer& peer, uint32_t handle);
   bool isCopied(const Operation& operation, const Endpoint& endpoint);
   int describe(uint32_t handle, void*& desc);
@@ -333,19 +298,14 @@ class Engine {
   bool locateRemotes(const Operation& operation, uint64_t size, Resolved& resolved);
 
   // complete.cc
-  unsigned readQueue(CompletionQueue& queue);
   void breakQueue(CompletionQueue& queue, uint32_t status);
-  BatchRun* runOf(void* context);
   void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
   void deliver(BatchRun* run, EngineClient* client, const Completion& result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
-  void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
   void release(Op& op, bool succeeded = false);
-  void releaseMemory(uint32_t handle, bool aborted = false);
-  void releasePeer(uint32_t handle, bool succeeded = false);
   bool isSilent(uint32_t peer);
 
   // failures.cc
@@ -353,9 +313,7 @@ class Engine {
   void failed(CompletionQueue& queue, const CqErrEntry& entry);
   ErrorDetail describe(CompletionQueue& queue, const CqErrEntry& entry,
                        const FailedOperation& failed);
-  uint32_t detail(const char* syscall, const char* text);
   uint32_t detail(const Failure& failure, const FailedOperation& operation);
-  uint32_t attribute(uint32_t error, const FailedOperation& operation);
 
   // events.cc
   const Failure* causeOf(uint32_t endpoint);
@@ -369,8 +327,6 @@ class Engine {
   bool cancelUnposted(uint32_t request);
   bool cancelPosted(uint32_t request);
   Op* findPosted(uint32_t request);
-  bool cancelRun(BatchRun& run);
-  void cancelRestOf(BatchRun& run, Side side, const Failure& why);
 
   // aborts.cc
   bool endsWithMemory(const Endpoint& endpoint, uint32_t peer);
@@ -408,10 +364,10 @@ class Engine {
   bool resumeReceives(Endpoint& endpoint);
 
   // truncation.cc
-  size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
   void truncate(Completion& result, const FailedOperation& receive);
   void truncateReported(Completion& result, const FailedOperation& receive,
                         const Endpoint& endpoint);
+  void countAsFailed(Counter& counter);
 
   // staged_receives.cc
   ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run,
@@ -436,10 +392,6 @@ class Engine {
   bool onlyDrainingUseMemory(uint32_t handle);
   bool onlyDrainingUsePeer(uint32_t handle);
 
-  // counters.cc
-  unsigned pollCounters();
-  void countAsFailed(Counter& counter);
-
   // renew.cc
   size_t wornSlots() const {
     return memories.worn() + remotes.worn() + peers.worn() + endpoints.worn() + queueHandles.worn();
@@ -460,10 +412,6 @@ class Engine {
   TaskQueue tasks_;
   TaskQueue slowTasks_;
   OpPool ops_;
-  std::vector<std::unique_ptr<BatchRun>> runs_;
-  std::vector<BatchRun*> idleRuns_;
-  std::vector<BatchRun*> again_;  // runs whose next round is to begin, or whose round waits
-  BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;                // endpoints with an event queue
   uint64_t eventsDue_ = UINT64_MAX;               // the next turn that reads these queues
@@ -473,14 +421,12 @@ class Engine {
   std::vector<std::shared_ptr<Endpoint>> draining_;
   bool frozen_ = false;
   std::shared_ptr<EngineClient> client_;
-  std::vector<CounterWait> counterWaits_;
   uint64_t turns_ = 0;
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, all except receives and runs of only receives
-  uint64_t epoch_ = 1;         // increases when an object closes that a batch may have resolved
+  uint64_t epoch_ = 1;
   size_t renewAt_ = kWornSlots;
-  uint32_t arrivals_ = 0;     // number of messages that have arrived
-  const char* refusal_ = "";  // why post() itself refused an operation
+  uint32_t arrivals_ = 0;  // number of messages that have arrived
 
   std::timed_mutex ownership_;
   CallLimit callLimit_;

@@ -36,7 +36,7 @@ void Engine::readEvents(Endpoint& endpoint) {
     failure.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
     failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, breaks};
     ++control_->stats.errors;
-    unsolicited(queue, failure.status, errors.put(failure.detail));
+    reports.unsolicited(queue, failure);
     if (breaks) breakEndpoint(endpoint, std::move(failure), kCloseTimeout);
   }
 }

@@ -49,7 +49,7 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
   ++control_->stats.errors;
   void* const context = entry.op_context;
   const bool isShared = BatchRun::isContext(context);
-  BatchRun* const run = isShared ? runOf(context) : nullptr;
+  BatchRun* const run = isShared ? batches.runOf(context) : nullptr;
   Op* const op = isShared ? nullptr : static_cast<Op*>(context);
   // The endpoint was closed before, and the operation is settled.
   if (isShared ? run == nullptr : op != nullptr && !op->live) return;
@@ -71,10 +71,10 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
     result.error = detail(*cause, operation);
   } else {
     result.status = static_cast<uint32_t>(err == 0 ? int{FI_EOTHER} : err);
-    result.error = errors.put(describe(queue, entry, operation));
+    result.error = reports.errors.put(describe(queue, entry, operation));
   }
-  if (run != nullptr) return finishRun(*run, result);
-  if (op == nullptr) return unsolicited(queue, result.status, result.error);
+  if (run != nullptr) return batches.finish(*run, result);
+  if (op == nullptr) return reports.unsolicited(queue, result.status, result.error);
   const bool aborted = entry.prov_errno != 0 && entry.prov_errno == op->endpoint->abortedBySender &&
                        cause == nullptr;
   if (aborted && op->parts > 0 && !op->recalled) return skipMessage(*op, result);
@@ -99,24 +99,12 @@ ErrorDetail Engine::describe(CompletionQueue& queue, const CqErrEntry& entry,
   return detail;
 }
 
-uint32_t Engine::detail(const char* syscall, const char* text) {
-  return errors.put({syscall, text});
-}
-
 uint32_t Engine::detail(const Failure& failure, const FailedOperation& operation) {
   ErrorDetail detail = failure.detail;
   detail.index = operation.index;
   detail.peer = operation.peer;
   detail.silent = isSilent(operation.peer);
-  return errors.put(std::move(detail));
-}
-
-// Adds the properties of the operation to an error that was recorded before they were known.
-uint32_t Engine::attribute(uint32_t error, const FailedOperation& operation) {
-  ErrorDetail detail = errors.take(error);
-  detail.index = operation.index;
-  detail.peer = operation.peer;
-  return errors.put(std::move(detail));
+  return reports.errors.put(std::move(detail));
 }
 
 }  // namespace fab

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rdma/fi_errno.h>
+
 #include "batch.h"
 #include "errors.h"
 #include "layout.h"
@@ -25,5 +27,8 @@ struct FailedOperation {
     return operation != nullptr ? of(*operation, true) : FailedOperation{};
   }
 };
+
+// Why a request ended that was cancelled in time.
+inline const Failure kCancelled{FI_ECANCELED, {"", "cancelled before it was posted"}};
 
 }  // namespace fab

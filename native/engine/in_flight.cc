@@ -34,18 +34,16 @@ void Engine::forEachInFlight(const Visit& visit) {
     const uint32_t request = op.client == nullptr ? op.request : kNoRequest;
     visit({callOf(op.code), State::kPosted, request, op.endpoint->handle, op.peer, op.totalLength});
   });
-  for (const auto& run : runs_) {
-    if (!run->live) continue;
-    const uint32_t peer = run->batch->peers.size() == 1 ? run->batch->peers[0] : 0;
-    visit({"batch", State::kPosted, run->request, run->endpoint, peer, run->batch->sendBytes,
-           run->remaining});
-  }
-  for (const CounterWait& wait : counterWaits_) {
-    const uint64_t threshold = wait.threshold.value;
-    const uint64_t value = fi_cntr_read(wait.threshold.counter->get());
-    visit({"fi_cntr_wait", State::kPosted, wait.request, 0, 0, 0,
-           threshold > value ? threshold - value : 0});
-  }
+  batches.forEachRun([&](const BatchRun& run) {
+    const uint32_t peer = run.batch->peers.size() == 1 ? run.batch->peers[0] : 0;
+    visit({"batch", State::kPosted, run.request, run.endpoint, peer, run.batch->sendBytes,
+           run.remaining});
+  });
+  counterWaits.forEach([&](const CounterThreshold& threshold, uint32_t request) {
+    const uint64_t value = fi_cntr_read(threshold.counter->get());
+    const uint64_t missing = threshold.value > value ? threshold.value - value : 0;
+    visit({"fi_cntr_wait", State::kPosted, request, 0, 0, 0, missing});
+  });
   for (CompletionQueue* queue : queues_) {
     queue->immediates.forEachExpected([&](uint32_t request, uint64_t missing) {
       visit({"arrived", State::kPosted, request, 0, 0, 0, missing});

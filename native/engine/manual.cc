@@ -95,14 +95,16 @@ void runBatch(Engine& engine) {
   const Lock lock = lockOf(engine);
   if (!lock) return;
   while (engine.hasSubmissions()) engine.turn();
-  engine.startRun();
+  engine.batches.startRun();
   turnUntilDone(
-      engine, [&] { return engine.missingOfRun(); }, [&] { return engine.roundsOfRun(); });
+      engine, [&] { return engine.batches.missingOfRun(); },
+      [&] { return engine.batches.roundsOfRun(); });
 }
 
 void adoptRun(Engine& engine) {
   const Lock lock = lockOf(engine);
-  if (lock) engine.adoptRun(static_cast<uint32_t>(wholeOf(engine.control().waitCount, UINT32_MAX)));
+  if (lock)
+    engine.batches.adoptRun(static_cast<uint32_t>(wholeOf(engine.control().waitCount, UINT32_MAX)));
 }
 
 }  // namespace fab

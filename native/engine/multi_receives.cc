@@ -22,8 +22,8 @@ size_t Engine::leastFree(const Endpoint& endpoint) {
 // Whether a receive must wait until the buffer before it is used up.
 bool Engine::waitsForBuffer(const Operation& o, const Endpoint& endpoint) const {
   if (!endpoint.hasBuffer()) return false;
-  if (o.code != OpCode::kSubmit) return o.code == OpCode::kRecv;
-  return reinterpret_cast<const BatchRun*>(o.flags)->batch->receivesMessages;
+  const BatchRun* const run = runIn(o);
+  return run != nullptr ? run->batch->receivesMessages : o.code == OpCode::kRecv;
 }
 
 // Called when the provider has accepted the free part of a buffer.
@@ -48,7 +48,7 @@ ssize_t Engine::postPart(Op& op) {
   o.memory = op.memory;
   o.offset = op.offset;
   o.length = op.length;
-  refusal_ = "";
+  refusal = "";
   Resolved resolved;
   if (const int ret = resolve(o, endpoint, resolved, false, 0); ret != 0) return ret;
   const size_t segments = addSurplus(o, endpoint, resolved);
@@ -93,13 +93,13 @@ bool Engine::takesAnother(Op& op, Completion& result) {
   result.request = op.request;
   ++control_->stats.completions;
   control_->stats.bytes += static_cast<uint64_t>(result.length);
-  completions_.push(result);
+  reports.push(result);
   return postRest(op, result);
 }
 
 // Called when the sender has aborted the message that was arriving.
 void Engine::skipMessage(Op& op, const Completion& failure) {
-  unsolicited(*op.endpoint->receiveQueue, failure.status, failure.error);
+  reports.unsolicited(*op.endpoint->receiveQueue, failure.status, failure.error);
   Completion end{};
   if (!postRest(op, end)) finishBuffer(op, end);
 }
@@ -116,8 +116,7 @@ bool Engine::postRest(Op& op, Completion& result) {
   result.flags = FI_MULTI_RECV;
   if (isFull(ret, OpCode::kRecv, op.endpoint->inFlight > 1)) return false;
   result.status = static_cast<uint32_t>(-ret);
-  result.error =
-      detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));
+  result.error = detail({result.status, {callOf(OpCode::kRecv), refusal}}, FailedOperation::of(op));
   return false;
 }
 

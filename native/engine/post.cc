@@ -13,7 +13,7 @@ void Engine::consume(const Operation& operation) {
     case OpCode::kCancel:
       return cancel(operation.memory);
     case OpCode::kSubmit:
-      return submitBatch(operation);
+      return batches.submit(operation);
     case OpCode::kRemovePeer:
       return removePeer(operation.peer, operation.request);
     case OpCode::kCloseMemory:
@@ -39,7 +39,7 @@ void Engine::consume(const Operation& operation) {
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
   if (ret == -FI_EAGAIN) return block(endpoint, operation, side);
   if (ret < 0)
-    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal);
 }
 
 void Engine::block(Endpoint& endpoint, const Operation& operation, Side side) {
@@ -48,7 +48,6 @@ void Engine::block(Endpoint& endpoint, const Operation& operation, Side side) {
   noteBlocked(endpoint);
 }
 
-// Puts an operation into a lane. It keeps the objects that it uses, as operations in flight do.
 void Engine::wait(Lane& lane, const Operation& o) {
   lane.push(o);
   if (o.code == OpCode::kSubmit) return;  // its run keeps them
@@ -70,10 +69,9 @@ void Engine::noteBlocked(Endpoint& endpoint) {
   }
 }
 
-// Posts one operation. Returns -FI_EAGAIN if the provider has no room.
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
                      Owner owner) {
-  refusal_ = "";
+  refusal = "";
   if (endpoint.sending >= endpoint.mostSends && !isReceive(o.code)) {
     ++control_->stats.backPressure;
     return -FI_EAGAIN;
@@ -88,7 +86,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   if (isReceive(o.code)) {
     if (!endpoint.held.empty()) {
       if (usesDeviceMemory_ && reachOf(o) != Reach::kHost) {
-        refusal_ =
+        refusal =
             "a message that arrived for an aborted receive is in host memory: receive it there "
             "first";
         return -FI_EOPNOTSUPP;
@@ -113,7 +111,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   const bool claims = isReceive(o.code) && (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
   Op* op = claims ? ops_.takeClaimed(o.remote, endpoint) : ops_.take();
   if (op == nullptr) {
-    refusal_ = "no message was claimed";
+    refusal = "no message was claimed";
     return -FI_EINVAL;
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
@@ -165,11 +163,8 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint, bool keepsPeer)
   if (Memory* memory = memories.find(op.memory)) ++memory->inFlight;
   if (Peer* peer = peers.find(op.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
-  ++inFlight_;
-  if (!receives) {
-    ++transmitting_;
-    ++endpoint.sending;
-  }
+  countInFlight(1, !receives);
+  if (!receives) ++endpoint.sending;
   if (o.segments == 0) return;
   op.more = std::make_unique<std::vector<Segment>>();
   for (size_t i = 0; i < o.segments; ++i) {
@@ -194,9 +189,9 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
   done.request = o.request;
   done.length = o.length;
   if (run != nullptr) {
-    finishRun(*run, done);
+    batches.finish(*run, done);
   } else {
-    completions_.push(done);
+    reports.push(done);
   }
   return 0;
 }
@@ -204,7 +199,7 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
 // Copies the payload of a send into one slot of staging memory.
 int Engine::stage(Staging& staging, Resolved& resolved, uint32_t& slot) {
   if (const int ret = staging.take(slot); ret != 0) {
-    refusal_ = "memory for the message could not be registered";
+    refusal = "memory for the message could not be registered";
     return ret;
   }
   size_t total = 0;
@@ -254,17 +249,16 @@ bool Engine::retryLane(Endpoint& endpoint, Side side) {
 // Posts the first operation of a lane. Returns false if the provider has no room for it.
 bool Engine::retryFront(Endpoint& endpoint, Lane& lane) {
   Operation& operation = lane.front();
-  if (operation.code == OpCode::kSubmit) {
-    BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-    if (!advance(run, endpoint, endpoint.sideOf(lane))) return false;
+  if (BatchRun* const run = runIn(operation); run != nullptr) {
+    if (!batches.advance(*run, endpoint, endpoint.sideOf(lane))) return false;
     lane.pop();
-    finishRun(run, Completion{});
+    batches.finish(*run, Completion{});
     return true;
   }
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
   if (ret == -FI_EAGAIN) return false;
   if (ret < 0)
-    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal);
   letGo(operation);
   lane.pop();
   return true;
@@ -277,11 +271,11 @@ void Engine::refuse(const Operation& operation, BatchRun* run, const Failure& fa
   result.error = detail(failure, FailedOperation::of(operation, run != nullptr));
   ++control_->stats.errors;
   if (run != nullptr) {
-    finishRun(*run, result);
+    batches.finish(*run, result);
   } else if (operation.request == kRunRequest) {
-    endAwaitedRun(result.status, result.error);
+    batches.endAwaited(result.status, result.error);
   } else {
-    completions_.push(result);
+    reports.push(result);
   }
 }
 

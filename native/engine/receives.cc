@@ -83,9 +83,9 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
   ++control_->stats.completions;
   if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
   if (run != nullptr) {
-    finishRun(*run, result);
+    batches.finish(*run, result);
   } else {
-    completions_.push(result);
+    reports.push(result);
   }
   return true;
 }
@@ -111,7 +111,7 @@ bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
     result.event = Event::kPartial;
     ++control_->stats.completions;
     control_->stats.bytes += used;
-    completions_.push(result);
+    reports.push(result);
     result = {};
   }
   if (endpoint.held.first(o.peer) == nullptr && rest.iov_len >= least && result.status == 0) {
@@ -128,7 +128,7 @@ void Engine::endBuffer(const Operation& o, Completion result) {
   result.flags = FI_MULTI_RECV;
   ++control_->stats.operations;
   ++control_->stats.completions;
-  completions_.push(result);
+  reports.push(result);
 }
 
 // Gives a message to the oldest waiting receive, or keeps it for the next receive.
@@ -158,7 +158,7 @@ void Engine::keep(const Op& op, const Completion& result) {
   if (usesDeviceMemory_ && onDevice(op)) {
     const Failure lost{FI_ECANCELED,
                        {"", "a message arrived in device memory after its receive was aborted"}};
-    return unsolicited(*op.endpoint->receiveQueue, lost.status, errors.put(lost.detail));
+    return reports.unsolicited(*op.endpoint->receiveQueue, lost);
   }
   Held::Message message{result, {}, op.code == OpCode::kTrecv};
   message.about.event = Event::kOperation;
@@ -180,7 +180,8 @@ void Engine::returnMessage(const Operation& o) {
   iovec piece;
   void* desc;
   const bool open = found != nullptr && !(*found)->closing;
-  if (!open || !locate(o.memory, o.offset, o.length, piece, desc)) return settle(o.request, 0);
+  if (!open || !locate(o.memory, o.offset, o.length, piece, desc))
+    return reports.settle(o.request, 0);
   Held::Message message;
   message.about.arrival = o.remote;
   message.about.source = o.peer;
@@ -190,7 +191,7 @@ void Engine::returnMessage(const Operation& o) {
   message.about.flags = o.flags;
   message.bytes = gather(piece.iov_len, &piece, 1);
   hold(**found, std::move(message));
-  settle(o.request, 0);
+  reports.settle(o.request, 0);
 }
 
 // Cancels a posted receive. Returns true if it has ended.

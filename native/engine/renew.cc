@@ -57,7 +57,8 @@ void Engine::renewUnnamed() {
   Named named;
   named.add(*submissionBlock_);
   named.add(*completionBlock_);
-  batches.forEach([&](uint32_t, const std::unique_ptr<Batch>& batch) { named.add(*batch->block); });
+  batches.table.forEach(
+      [&](uint32_t, const std::unique_ptr<Batch>& batch) { named.add(*batch->block); });
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     for (const Lane* lane : endpoint->lanes()) named.add(lane->begin(), lane->end());
   });

@@ -60,21 +60,19 @@ int Engine::approve(Peer& peer, uint32_t handle) {
       address.empty() ? 0 : shared_regions::inspect(shared_regions::nameOf(info, address.data()));
   // For a missing file, efa itself knows whether the peer needs one.
   if (ret == FI_EBUSY || (ret == FI_ENOENT && info.addr_format == FI_ADDR_STR)) return -FI_EAGAIN;
-  if (ret == FI_EADDRNOTAVAIL) refusal_ = shared_regions::kInvalidRegion;
+  if (ret == FI_EADDRNOTAVAIL) refusal = shared_regions::kInvalidRegion;
   if (ret != 0 && ret != FI_ENOENT) return -ret;
   peer.unmapped = false;
   return 0;
 }
 
-// Returns 0, or a negative errno with the reason in refusal_. With `copied`, the caller copies
-// memory that has no descriptor.
 int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied,
                     uint64_t accepted) {
   resolved.address = FI_ADDR_UNSPEC;
   if (o.peer != 0) {
     Peer* peer = peers.find(o.peer);
     if (peer == nullptr || peer->av != endpoint.av.get()) {
-      refusal_ = "the peer was removed from the address vector";
+      refusal = "the peer was removed from the address vector";
       return -FI_EADDRNOTAVAIL;
     }
     if (peer->unmapped && !isReceive(o.code)) {
@@ -82,7 +80,7 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
     }
     resolved.address = peer->address;
   } else if (!isReceive(o.code)) {
-    refusal_ = "no peer";
+    refusal = "no peer";
     return -FI_EINVAL;
   }
 
@@ -105,12 +103,12 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
     if (o.code != OpCode::kAtomic) size += wholeOf(segment.length);
   }
   if (!inside) {
-    refusal_ = "the memory is closed or the range lies outside of it";
+    refusal = "the memory is closed or the range lies outside of it";
     return -FI_EFAULT;
   }
   if (usesDeviceMemory_) {
     if (const char* why = whyNotOnDevice(o, endpoint); why != nullptr) {
-      refusal_ = why;
+      refusal = why;
       return -FI_EOPNOTSUPP;
     }
   }
@@ -123,7 +121,7 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
   }
   if (o.code == OpCode::kAtomic && size > endpoint.longestAtomic(resolved.count)) return -FI_EINVAL;
   if (isRma(o.code) && !locateRemotes(o, size, resolved)) {
-    refusal_ = "the remote region is closed or the range lies outside of it";
+    refusal = "the remote region is closed or the range lies outside of it";
     return -FI_EINVAL;
   }
   return 0;

@@ -4,6 +4,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "batches.h"
 #include "completion_queue.h"
 #include "counter.h"
 #include "endpoint.h"
@@ -18,23 +19,17 @@ const Failure kStreamed{FI_EBUSY, {"", "immediates() takes the arrivals of this 
 
 }  // namespace
 
-uint8_t* Engine::find(const RoundEvents::Byte& byte) {
-  const Memory* memory = memories.find(byte.memory);
+uint8_t* Batches::find(const RoundEvents::Byte& byte) {
+  const Memory* memory = engine_.memories.find(byte.memory);
   if (memory == nullptr || memory->reach != Reach::kHost) return nullptr;
   iovec at{};
   void* desc = nullptr;
-  return locate(byte.memory, byte.offset, 1, at, desc) ? static_cast<uint8_t*>(at.iov_base)
-                                                       : nullptr;
-}
-
-void Engine::fail(BatchRun& run, const Failure& why) {
-  if (run.status != 0) return;
-  run.status = why.status;
-  run.error = errors.put(why.detail);
+  return engine_.locate(byte.memory, byte.offset, 1, at, desc) ? static_cast<uint8_t*>(at.iov_base)
+                                                               : nullptr;
 }
 
 // Sets the bytes that tell the peer the number of the round. Returns false if the run has failed.
-bool Engine::mark(BatchRun& run) {
+bool Batches::mark(BatchRun& run) {
   for (const RoundEvents::Byte& byte : run.events->marks) {
     uint8_t* const at = find(byte);
     if (at == nullptr) {
@@ -48,14 +43,14 @@ bool Engine::mark(BatchRun& run) {
 
 // Whether a round must wait after its operations have completed. A failed run does not wait.
 // `ended`: its last operation has just completed, so a queue may be being read.
-bool Engine::mustWait(BatchRun& run, bool ended) {
+bool Batches::mustWait(BatchRun& run, bool ended) {
   if (run.events == nullptr || run.status != 0) return false;
-  Endpoint** endpoint = endpoints.find(run.endpoint);
+  Endpoint** endpoint = engine_.endpoints.find(run.endpoint);
   const auto failed = [&](const Failure& why) {
     fail(run, why);
     return false;
   };
-  if (endpoint == nullptr || (*endpoint)->closing) return failed(whyClosed(run.endpoint));
+  if (endpoint == nullptr || (*endpoint)->closing) return failed(engine_.whyClosed(run.endpoint));
   const uint64_t round = run.rounds.done();
   for (const RoundEvents::Byte& byte : run.events->bytes) {
     const uint8_t* const at = find(byte);

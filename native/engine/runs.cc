@@ -1,18 +1,19 @@
 // The submissions of batches (runs), from start to completion. batch.run() may wait for one of
 // them.
+#include "batches.h"
 #include "endpoint.h"
 #include "engine.h"
 
 namespace fab {
 
-BatchRun& Engine::takeRun() {
-  if (idleRuns_.empty()) {
+BatchRun& Batches::take() {
+  if (idle_.empty()) {
     runs_.push_back(std::make_unique<BatchRun>());
     runs_.back()->number = static_cast<uint32_t>(runs_.size() - 1);
-    idleRuns_.push_back(runs_.back().get());
+    idle_.push_back(runs_.back().get());
   }
-  BatchRun& run = *idleRuns_.back();
-  idleRuns_.pop_back();
+  BatchRun& run = *idle_.back();
+  idle_.pop_back();
   run.status = run.error = 0;
   run.length = 0;
   run.live = true;
@@ -21,8 +22,7 @@ BatchRun& Engine::takeRun() {
   return run;
 }
 
-// The run of a context of simple operations; null if the run has ended with its endpoint.
-BatchRun* Engine::runOf(void* context) {
+BatchRun* Batches::runOf(void* context) {
   const uint32_t number = BatchRun::numberIn(context);
   if (number >= runs_.size()) return nullptr;
   BatchRun* const run = runs_[number].get();
@@ -30,12 +30,12 @@ BatchRun* Engine::runOf(void* context) {
 }
 
 // Makes a run keep its batch, and the objects that its operations use.
-void Engine::hold(BatchRun& run, Endpoint& endpoint) {
+void Batches::hold(BatchRun& run, Endpoint& endpoint) {
   ++run.batch->runs;
   run.memories.clear();
   run.peers.clear();
   const auto keep = [&](uint32_t handle) {
-    Memory* const memory = memories.find(handle);
+    Memory* const memory = engine_.memories.find(handle);
     if (memory == nullptr) return;
     ++memory->inFlight;
     run.memories.push_back(handle);
@@ -43,37 +43,36 @@ void Engine::hold(BatchRun& run, Endpoint& endpoint) {
   for (const uint32_t handle : run.batch->memories) keep(handle);
   if (run.events) run.events->forEachMemory(keep);
   for (const uint32_t handle : run.batch->peers) {
-    Peer* const peer = peers.find(handle);
+    Peer* const peer = engine_.peers.find(handle);
     if (peer == nullptr) continue;
     ++peer->inFlight;
     run.peers.push_back(handle);
   }
   endpoint.hasSent |= run.batch->counts.send > 0;
-  if (run.batch->counts.send > 0) ++transmitting_;
   ++endpoint.inFlight;
-  ++inFlight_;
+  engine_.countInFlight(1, run.batch->counts.send > 0);
 }
 
-void Engine::finishRun(BatchRun& run, const Completion& result) {
+void Batches::finish(BatchRun& run, const Completion& result) {
   if (result.status != 0 && run.status == 0) {
     run.status = result.status;
     run.error = result.error;
   } else {
-    forget(result.error);
+    engine_.reports.forget(result.error);
   }
   run.length += result.length;
   if (--run.remaining == 0) endRound(run);
 }
 
-void Engine::endRound(BatchRun& run) {
+void Batches::endRound(BatchRun& run) {
   run.waiting = mustWait(run, true);
   if (run.waiting || (run.status == 0 && run.rounds.next())) return again_.push_back(&run);
-  retireRun(run);
+  retire(run);
 }
 
 // Begins the next rounds. This does not happen where a round ends, because a round of injects ends
 // while it is being posted.
-unsigned Engine::beginRounds() {
+unsigned Batches::beginRounds() {
   const size_t count = again_.size();
   unsigned begun = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -86,91 +85,90 @@ unsigned Engine::beginRounds() {
     ++begun;
     const bool over = run.waiting && (run.status != 0 || !run.rounds.next());
     run.waiting = false;
-    over ? retireRun(run) : beginRound(run);
+    over ? retire(run) : beginRound(run);
   }
   again_.erase(again_.begin(), again_.begin() + static_cast<ptrdiff_t>(count));
   return begun;
 }
 
-void Engine::retireRun(BatchRun& run) {
-  endRun(run);
-  idleRuns_.push_back(&run);
+void Batches::retire(BatchRun& run) {
+  end(run);
+  idle_.push_back(&run);
 }
 
-void Engine::beginRound(BatchRun& run) {
-  Endpoint** found = endpoints.find(run.endpoint);
+void Batches::beginRound(BatchRun& run) {
+  Endpoint** found = engine_.endpoints.find(run.endpoint);
   const bool ends = run.status != 0 || run.rounds.stopped();
   if (!ends && found != nullptr && !(*found)->closing) {
     Batch& batch = *run.batch;
     const auto entries = static_cast<uint32_t>(batch.list.size());
     return postRound(run, **found, prepare(batch, **found, entries, batch.version));
   }
-  if (!ends) fail(run, whyClosed(run.endpoint));
-  retireRun(run);
+  if (!ends) fail(run, engine_.whyClosed(run.endpoint));
+  retire(run);
 }
 
-void Engine::endRun(BatchRun& run) {
+void Batches::end(BatchRun& run) {
   Batch& batch = *run.batch;
   run.live = false;
-  --inFlight_;
-  if (batch.counts.send > 0) --transmitting_;
-  if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
-  for (const uint32_t handle : run.memories) releaseMemory(handle, run.aborted);
-  for (const uint32_t handle : run.peers) releasePeer(handle, run.status == 0);
+  engine_.countInFlight(-1, batch.counts.send > 0);
+  if (Endpoint** endpoint = engine_.endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
+  for (const uint32_t handle : run.memories) engine_.releaseMemory(handle, run.aborted);
+  for (const uint32_t handle : run.peers) engine_.releasePeer(handle, run.status == 0);
   run.events.reset();
   run.samples.reset();
   const auto rounds = static_cast<double>(run.rounds.done());
-  control_->stats.bytes += wholeOf(run.length + batch.sendBytes * rounds);
-  if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);
+  engine_.control().stats.bytes += wholeOf(run.length + batch.sendBytes * rounds);
+  if (--batch.runs == 0 && batch.destroyed) table.erase(batch.handle);
   if (run.request == kRunRequest) {
-    control_->runRounds = rounds;
-    return endAwaitedRun(run.status, run.error);
+    engine_.control().runRounds = rounds;
+    return endAwaited(run.status, run.error);
   }
-  if (run.request == kNoRequest) return forget(run.error);
+  if (run.request == kNoRequest) return engine_.reports.forget(run.error);
   Completion done{};
   done.request = run.request;
   done.status = run.status;
   done.error = run.error;
   done.length = run.length;
   done.offset = rounds;
-  completions_.push(done);
+  engine_.reports.push(done);
 }
 
-void Engine::destroyBatch(uint32_t handle) {
-  std::unique_ptr<Batch>* batch = batches.find(handle);
+void Batches::destroy(uint32_t handle) {
+  std::unique_ptr<Batch>* batch = table.find(handle);
   if (batch == nullptr) return;
-  if ((*batch)->runs == 0) return batches.erase(handle);
+  if ((*batch)->runs == 0) return table.erase(handle);
   (*batch)->destroyed = true;
 }
 
-void Engine::startRun() {
+void Batches::startRun() {
   Operation operation{};
   operation.code = OpCode::kSubmit;
   operation.request = kRunRequest;
-  operation.endpoint = control_->runEndpoint;
-  operation.memory = control_->runBatch;
-  operation.offset = control_->runVersion;
-  operation.length = control_->runEntries;
-  operation.times = control_->runTimes;
-  operation.span = control_->runSpan;
-  operation.every = control_->runEvery;
-  operation.flags = wholeOf(control_->runSamples);
-  control_->runStatus = kRunning;
-  submitBatch(operation);
+  operation.endpoint = engine_.control().runEndpoint;
+  operation.memory = engine_.control().runBatch;
+  operation.offset = engine_.control().runVersion;
+  operation.length = engine_.control().runEntries;
+  operation.times = engine_.control().runTimes;
+  operation.span = engine_.control().runSpan;
+  operation.every = engine_.control().runEvery;
+  operation.flags = wholeOf(engine_.control().runSamples);
+  engine_.control().runStatus = kRunning;
+  submit(operation);
 }
 
-void Engine::adoptRun(uint32_t request) {
-  if (awaitedRun_ == nullptr) return;
-  awaitedRun_->request = request;
-  awaitedRun_->rounds.stop();  // except for the current one
-  control_->runRounds = static_cast<double>(awaitedRun_->rounds.done());
-  awaitedRun_ = nullptr;
+void Batches::adoptRun(uint32_t request) {
+  if (awaited_ == nullptr) return;
+  awaited_->request = request;
+  awaited_->rounds.stop();  // except for the current one
+  engine_.control().runRounds = static_cast<double>(awaited_->rounds.done());
+  awaited_ = nullptr;
 }
 
-void Engine::endAwaitedRun(uint32_t status, uint32_t error) {
-  awaitedRun_ = nullptr;
-  control_->runError = error;
-  control_->runStatus = status;
+void Batches::endAwaited(uint32_t status, uint32_t error) {
+  awaited_ = nullptr;
+  engine_.control().runError = error;
+  engine_.control().runStatus = status;
 }
 
 }  // namespace fab

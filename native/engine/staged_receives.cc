@@ -29,7 +29,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   uint32_t slot;
   ssize_t ret = staged.memory.take(slot);
   if (ret != 0) {
-    refusal_ = "memory for the message could not be registered";
+    refusal = "memory for the message could not be registered";
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     return ret;
   }
@@ -66,7 +66,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
 bool Engine::replenish(Endpoint& endpoint) {
   ReceiveStaging& staged = *endpoint.receiveStaging;
   while (staged.posted < staged.waiting.size()) {
-    refusal_ = "";
+    refusal = "";
     const ssize_t ret = postSlot(endpoint);
     if (ret == -FI_EAGAIN) return false;
     if (ret == 0) continue;
@@ -76,7 +76,7 @@ bool Engine::replenish(Endpoint& endpoint) {
     Completion result{};
     result.status = static_cast<uint32_t>(-ret);
     result.error =
-        detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));
+        detail({result.status, {callOf(OpCode::kRecv), refusal}}, FailedOperation::of(op));
     finish(op, result);
   }
   return true;
@@ -101,14 +101,14 @@ void Engine::completeStaged(Op& slot, Completion result) {
     if (result.status == 0) {
       fill(op, result, payload);
     } else {
-      result.error = attribute(result.error, FailedOperation::of(op));
+      result.error = reports.attribute(result.error, FailedOperation::of(op));
       finish(op, result);
     }
   } else if (result.status == 0) {
     const auto length = static_cast<size_t>(result.length);
     endpoint.held.put({result, {payload, payload + length}, false});
   } else {
-    unsolicited(*endpoint.receiveQueue, result.status, result.error);
+    reports.unsolicited(*endpoint.receiveQueue, result.status, result.error);
   }
   staged.memory.give(place);
 }

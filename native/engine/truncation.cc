@@ -1,14 +1,15 @@
-// Messages that are longer than their receives.
+// Messages that are longer than their receives, and the counters that have counted them.
+#include <rdma/fi_domain.h>
+
 #include <string>
 
 #include "../providers/surplus.h"
+#include "counter.h"
 #include "endpoint.h"
 #include "engine.h"
 
 namespace fab {
 
-// Returns the number of segments of a receive as it is posted. Some providers fail if a message
-// does not fit: their receives end in memory that takes the rest.
 size_t Engine::addSurplus(const Operation& o, const Endpoint& endpoint, Resolved& resolved) {
   if (!endpoint.takesSurplus || !isReceive(o.code) || (o.flags & kBufferless) != 0 ||
       resolved.count == Resolved::kMaxSegments) {
@@ -31,7 +32,7 @@ void Engine::truncate(Completion& result, const FailedOperation& receive) {
   detail.completion = {result.flags, receive.room, result.length - receive.room,
                        result.data,  result.tag,   {}};
   result.status = FI_ETRUNC;
-  result.error = errors.put(std::move(detail));
+  result.error = reports.errors.put(std::move(detail));
   ++control_->stats.errors;
 }
 
@@ -42,6 +43,27 @@ void Engine::truncateReported(Completion& result, const FailedOperation& receive
   if (endpoint.receiveCounter) countAsFailed(*endpoint.receiveCounter);
   truncate(result, receive);
   result.length = 0;
+}
+
+// The value of the counter. It is exact only after the completions that it counts have been read.
+// Must not be called while a queue is being read.
+uint64_t Engine::successesOf(const Counter& counter) {
+  if (!counter.overcounts) return fi_cntr_read(counter.get());
+  while (true) {
+    const uint64_t corrections = counter.corrections;
+    const uint64_t value = fi_cntr_read(counter.get());
+    for (CompletionQueue* queue : queues_) readQueue(*queue);
+    if (counter.corrections == corrections) return value;
+  }
+}
+
+// Called for a failed receive that the provider has counted as a success. Between the two calls
+// nothing is counted: the provider counts only in calls, and the engine makes one at a time.
+void Engine::countAsFailed(Counter& counter) {
+  const uint64_t value = fi_cntr_read(counter.get());
+  if (value > 0) fi_cntr_set(counter.get(), value - 1);  // 0: the program has set it meanwhile
+  fi_cntr_adderr(counter.get(), 1);
+  ++counter.corrections;
 }
 
 }  // namespace fab

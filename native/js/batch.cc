@@ -12,7 +12,7 @@ namespace fab {
 namespace {
 
 void destroy(Engine& engine, uint32_t batch) {
-  engine.defer([&engine, batch] { engine.destroyBatch(batch); });
+  engine.defer([&engine, batch] { engine.batches.destroy(batch); });
 }
 
 // batchCreate(domain, entries): { batch, buffer }. The buffer has room for `entries` entries of 64
@@ -27,8 +27,8 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   auto result = Napi::Object::New(args.Env());
   result.Set("buffer",
              toBuffer(args.Env(), batch->block, batch->block->data(), batch->block->size()));
-  const uint32_t handle = domain->engine().enter(domain->engine().batches, std::move(batch),
-                                                 Engine::Batches::Handles::kLasting);
+  const uint32_t handle = domain->engine().enter(domain->engine().batches.table, std::move(batch),
+                                                 Batches::Table::Handles::kLasting);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
   const OnException undo([&] { destroy(domain->engine(), handle); });
   result.Set("batch", handle);
@@ -52,7 +52,7 @@ Napi::Value batchSamples(const Napi::CallbackInfo& args) {
   const Napi::Value buffer = toBuffer(args.Env(), block, block->data(), block->size());
   const Hold hold(domain->engine());
   std::unique_ptr<Batch>* batch =
-      domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());
+      domain->engine().batches.table.find(args[1].As<Napi::Number>().Uint32Value());
   if (batch != nullptr) (*batch)->samples = std::move(block);
   return buffer;
 }
@@ -98,7 +98,7 @@ Napi::Value batchEvents(const Napi::CallbackInfo& args) {
     first.errors = fi_cntr_readerr(first.counter->get());
   }
   std::unique_ptr<Batch>* batch =
-      domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());
+      domain->engine().batches.table.find(args[1].As<Napi::Number>().Uint32Value());
   if (batch != nullptr) (*batch)->events = std::move(events);
   return args.Env().Undefined();
 }

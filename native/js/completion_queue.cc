@@ -98,9 +98,9 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   if (queue->immediates.lost() > 0 && !queue->immediates.has(value, count)) {
     // The arrivals may be among the dropped ones; then the wait would never end.
     const std::string text = Engine::describeLost(*queue);
-    engine.settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
+    engine.reports.settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
   } else if (queue->immediates.expect(value, count, request)) {
-    engine.settle(request, 0);
+    engine.reports.settle(request, 0);
   }
   return args.Env().Undefined();
 }
@@ -117,15 +117,15 @@ Napi::Value cqStream(const Napi::CallbackInfo& args) {
   immediates.stream(limit > 0);
   if (limit == 0) return args.Env().Undefined();
   const bool all = immediates.takeCounted(
-      limit, [&](uint64_t value) { engine.pushImmediate(*queue, value, 0); });
+      limit, [&](uint64_t value) { engine.reports.pushImmediate(*queue, value, 0); });
   if (all && immediates.lost() == 0) return args.Env().Undefined();
   immediates.stream(false);
   if (all) {
-    engine.endStream(*queue, Engine::describeLost(*queue).c_str());
+    engine.reports.endStream(*queue, Engine::describeLost(*queue));
     immediates.forgetLost();
   } else {
-    engine.endStream(*queue,
-                     "more arrivals than options.limit were counted; the others remain counted");
+    engine.reports.endStream(
+        *queue, "more arrivals than options.limit were counted; the others remain counted");
   }
   return args.Env().Undefined();
 }

@@ -70,7 +70,7 @@ Napi::Value counterWait(const Napi::CallbackInfo& args) {
   const uint32_t request = args[2].As<Napi::Number>().Uint32Value();
   const Hold hold(counter->engine());
   counter->engine().beginOutsideRing(request);
-  counter->engine().awaitCounter(counter, threshold, request);
+  counter->engine().counterWaits.add(counter, threshold, request);
   return args.Env().Undefined();
 }
 
@@ -80,7 +80,7 @@ Napi::Value counterClose(const Napi::CallbackInfo& args) {
   const Hold hold(counter->engine(), Hold::ToClose{});
   counter->engine().retire(counter->childrenOf<Endpoint>());
   check(counter->close(), "fi_close");
-  counter->engine().cancelCounterWaits(*counter);
+  counter->engine().counterWaits.cancel(*counter);
   return args.Env().Undefined();
 }
 

@@ -62,7 +62,7 @@ Napi::Array queueRows(Napi::Env env, const Engine& engine) {
 
 Napi::Array batchRows(Napi::Env env, Engine& engine) {
   Rows rows(env);
-  engine.batches.forEach([&](uint32_t handle, const std::unique_ptr<Batch>& batch) {
+  engine.batches.table.forEach([&](uint32_t handle, const std::unique_ptr<Batch>& batch) {
     auto row = rows.add();
     row.Set("id", handle);
     row.Set("sends", batch->counts.send);

@@ -69,7 +69,8 @@ Napi::Object failedCompletion(Napi::Env env, const FailedCompletion& failed) {
 Napi::Value takeError(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrapAny<Domain>(args[0]);
-  const ErrorDetail detail = domain->engine().errors.take(args[1].As<Napi::Number>().Uint32Value());
+  const ErrorDetail detail =
+      domain->engine().reports.errors.take(args[1].As<Napi::Number>().Uint32Value());
   auto result = Napi::Object::New(env);
   result.Set("syscall", detail.syscall);
   result.Set("text", detail.text);

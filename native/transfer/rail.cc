@@ -181,11 +181,11 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
       leave(*transfer->order.peer, path, now, "the provider takes no slices");
     }
   } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
-    transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
+    transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal);
   } else {
     path.failed(now, path.rail());
     changePath(*transfer->order.peer, PathState::kFailing, static_cast<uint32_t>(-ret),
-               engine_.refusal());
+               engine_.refusal);
     transfer->giveBack(slice);
     hub_->share(transfer, index);
   }

@@ -117,7 +117,7 @@ class Script {
       control().runVersion = o.offset;
       control().runEntries = static_cast<uint32_t>(o.length);
       control().runTimes = o.times;
-      return engine().startRun();
+      return engine().batches.startRun();
     }
     ring()[tail_++ % kEntries] = o;
     control().submissionTail.store(tail_);
@@ -144,8 +144,8 @@ class Script {
     const auto value = input_.take<uint64_t>();
     std::memcpy(engine().controlBlock()->data() + at, &value, input_.flag() ? 8 : 4);
     const uint8_t then = input_.below(4);
-    if (then == 1) engine().startRun();
-    if (then == 2) engine().adoptRun(input_.take<uint8_t>());
+    if (then == 1) engine().batches.startRun();
+    if (then == 2) engine().batches.adoptRun(input_.take<uint8_t>());
   }
 
   // JavaScript's side of the completion ring.
@@ -158,7 +158,7 @@ class Script {
     rig_.provider.forbid(batch->block->data(), batch->block->size());
     batches_.push_back(batch.get());
     handles_.push_back(
-        engine().batches.insert(std::move(batch), fab::Engine::Batches::Handles::kLasting));
+        engine().batches.table.insert(std::move(batch), fab::Batches::Table::Handles::kLasting));
   }
 
   static constexpr uint32_t kEntries = fuzz::Rig::kEntries;

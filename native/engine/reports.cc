@@ -1,0 +1,66 @@
+#include "reports.h"
+
+#include <rdma/fi_errno.h>
+
+#include <utility>
+
+#include "completion_queue.h"
+
+namespace fab {
+
+void Reports::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {
+  if (request == kNoRequest) return;
+  Completion result{};
+  result.request = request;
+  result.status = status;
+  if (status != 0) result.error = errors.put({syscall, text});
+  push(result);
+}
+
+void Reports::unsolicited(const CompletionQueue& queue, uint32_t status, uint32_t error) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kUnsolicited;
+  result.queue = queue.handle;
+  result.status = status;
+  result.error = error;
+  push(result);
+}
+
+void Reports::left(uint32_t request, uint32_t status, uint32_t error) {
+  Completion result{};
+  result.request = request;
+  result.event = Event::kLeft;
+  result.status = status;
+  result.error = error;
+  push(result);
+}
+
+void Reports::pushImmediate(const CompletionQueue& queue, uint64_t data, double length) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kImmediate;
+  result.queue = queue.handle;
+  result.data = data;
+  result.length = length;
+  push(result);
+}
+
+void Reports::endStream(const CompletionQueue& queue, const std::string& text) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kOverrun;
+  result.queue = queue.handle;
+  result.status = FI_EOVERRUN;
+  result.error = errors.put({"fi_cq_read", text});
+  push(result);
+}
+
+uint32_t Reports::attribute(uint32_t error, const FailedOperation& operation) {
+  ErrorDetail detail = errors.take(error);
+  detail.index = operation.index;
+  detail.peer = operation.peer;
+  return errors.put(std::move(detail));
+}
+
+}  // namespace fab
