@@ -32,7 +32,7 @@ void Engine::abort(BatchRun& run) {
   if (!std::all_of(run.peers.begin(), run.peers.end(), ends)) return;
   run.aborted = true;
   for (const uint32_t handle : run.memories) countAborted(handle);
-  ops_.forEachLive([&](Op& op) {
+  ops.forEachLive([&](Op& op) {
     if (op.run == &run) countAborted(op);
   });
   for (const uint32_t memory : run.memories) endAborted(memory);
@@ -51,10 +51,10 @@ void Engine::countAborted(uint32_t handle) {
 // the program has closed it, because the program may use it again.
 void Engine::endAborted(uint32_t handle) {
   Memory* memory = memories.find(handle);
-  if (memory == nullptr || frozen_) return;
+  if (memory == nullptr || closings.frozen()) return;
   if (memory->aborted == 0 || memory->aborted != memory->inFlight) return;
   if (const std::shared_ptr<MemoryRegion> region = memory->region; region) {
-    if (memory->closing && !region->closed()) closeMemory(handle, memory->closeRequest);
+    if (memory->closing && !region->closed()) closings.closeMemory(handle, memory->closeRequest);
     return;
   }
   if (!memory->local || memory->local.close() != 0) return;

@@ -8,11 +8,7 @@
 namespace fab {
 
 void Engine::cancel(uint32_t request) {
-  for (Closing& closing : closings_) {
-    if (closing.request != request) continue;
-    closing.deadline = std::chrono::steady_clock::now();  // its operations in flight fail now
-    return;
-  }
+  if (closings.expire(request)) return;
   BatchRun* const run = batches.find(request);
   const bool ended =
       run != nullptr ? batches.cancel(*run) : cancelWaiting(request) || cancelPosted(request);
@@ -60,7 +56,7 @@ bool Engine::cancelUnposted(uint32_t request) {
 // The posted operation of a request of JavaScript, or null.
 Op* Engine::findPosted(uint32_t request) {
   Op* found = nullptr;
-  ops_.forEachLive([&](Op& op) {
+  ops.forEachLive([&](Op& op) {
     const bool ofJavaScript = op.run == nullptr && op.client == nullptr;
     if (op.request == request && ofJavaScript && op.code != OpCode::kStagedReceive) found = &op;
   });
@@ -81,7 +77,7 @@ bool Engine::cancelPosted(uint32_t request) {
 
 void Engine::recallReceives(BatchRun& run) {
   std::vector<Op*> receives;
-  ops_.forEachLive([&](Op& op) {
+  ops.forEachLive([&](Op& op) {
     if (op.run == &run && isReceive(op.code)) receives.push_back(&op);
   });
   for (Op* op : receives) {

@@ -155,7 +155,7 @@ void Batches::submit(const Operation& operation) {
   const auto entries = static_cast<uint32_t>(wholeOf(operation.length, UINT32_MAX));
   const uint64_t version = wholeOf(operation.offset);
   if (found == nullptr || (*found)->closing) {
-    return engine_.refuse(operation, nullptr, engine_.whyClosed(operation.endpoint));
+    return engine_.refuse(operation, nullptr, engine_.closings.whyClosed(operation.endpoint));
   }
   if (known == nullptr || (*known)->destroyed || entries > (*known)->capacity()) {
     return engine_.refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");

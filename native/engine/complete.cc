@@ -80,6 +80,12 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
   return total;
 }
 
+void Engine::readQueues(const Endpoint& endpoint) {
+  for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
+    if (!queue->closed()) readQueue(*queue);
+  }
+}
+
 // Ends the endpoints of a queue that can no longer be read: their operations would never complete.
 void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
   queue.broken = true;
@@ -91,7 +97,8 @@ void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
     const bool uses = endpoint->sendQueue.get() == &queue || endpoint->receiveQueue.get() == &queue;
     if (uses && !endpoint->draining) ended.push_back(endpoint);
   });
-  for (Endpoint* endpoint : ended) breakEndpoint(*endpoint, why, std::chrono::milliseconds(0));
+  for (Endpoint* endpoint : ended)
+    closings.breakEndpoint(*endpoint, why, std::chrono::milliseconds(0));
 }
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
@@ -178,12 +185,12 @@ void Engine::finish(Op& op, Completion result) {
   BatchRun* const run = op.run;
   EngineClient* const client = op.client;
   const bool claims = op.claiming && result.status == 0;
-  if (claims) result.offset = ops_.tokenOf(op);
+  if (claims) result.offset = ops.tokenOf(op);
   release(op, result.status == 0);
   if (claims) {
     op.claimed = true;
   } else {
-    ops_.give(&op);
+    ops.give(&op);
   }
   deliver(run, client, result);
 }
@@ -205,7 +212,7 @@ void Engine::releasePeer(uint32_t handle, bool succeeded) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) return;
   peer->answered |= succeeded;
-  if (--peer->inFlight == 0 && peer->removing) removePeer(handle, peer->removeRequest);
+  if (--peer->inFlight == 0 && peer->removing) closings.removePeer(handle, peer->removeRequest);
 }
 
 // Whether no operation that names this peer has succeeded so far.
@@ -220,7 +227,7 @@ void Engine::releaseMemory(uint32_t handle, bool aborted) {
   --memory->inFlight;
   if (aborted) --memory->aborted;
   if (memory->inFlight == 0) {
-    if (memory->closing) closeMemory(handle, memory->closeRequest);
+    if (memory->closing) closings.closeMemory(handle, memory->closeRequest);
   } else if (memory->aborted == memory->inFlight) {
     endAborted(handle);
   }

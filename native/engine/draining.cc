@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "closings.h"
 #include "endpoint.h"
 #include "engine.h"
 
@@ -32,78 +33,79 @@ bool uses(const Op& op, uint32_t memory) {
 
 }  // namespace
 
-void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
+void Closings::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   std::vector<Endpoint*> waiting;
   for (const auto& endpoint : endpoints) {
     if (!endpoint->waits() || endpoint->draining) continue;
     endpoint->closing = true;
     cancelLanes(*endpoint);
-    cancelReceives(*endpoint);
+    engine_.cancelReceives(*endpoint);
     waiting.push_back(endpoint.get());
   }
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
   const auto waits = [](const Endpoint* endpoint) { return endpoint->waits(); };
   while (std::any_of(waiting.begin(), waiting.end(), waits)) {
     unsigned work = 0;
-    for (CompletionQueue* queue : queues_) work += readQueue(*queue);
-    work += batches.beginRounds();
+    for (CompletionQueue* queue : engine_.queues()) work += engine_.readQueue(*queue);
+    work += engine_.batches.beginRounds();
     if (work > 0) continue;
     if (std::chrono::steady_clock::now() > deadline) break;
     sched_yield();
   }
 }
 
-void Engine::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
+void Closings::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
   endpoint->draining = true;
   draining_.push_back(endpoint);
   const Failure& end = endpoint->end;
-  ops_.forEachLive([&](Op& op) {
+  engine_.ops.forEachLive([&](Op& op) {
     if (op.endpoint != endpoint.get() || op.run != nullptr || op.client != nullptr) return;
     if (op.request == kNoRequest) return;
-    reports.left(op.request, end.status, detail(end, FailedOperation::of(op)));
+    engine_.reports.left(op.request, end.status, engine_.detail(end, FailedOperation::of(op)));
   });
-  batches.leave(*endpoint);
+  engine_.batches.leave(*endpoint);
   // Ends the closes and removals that waited for these operations.
-  memories.forEach([&](uint32_t handle, const Memory& memory) {
+  engine_.memories.forEach([&](uint32_t handle, const Memory& memory) {
     if (memory.closing && memory.inFlight > 0) closeMemory(handle, memory.closeRequest);
   });
-  peers.forEach([&](uint32_t handle, const Peer& peer) {
+  engine_.peers.forEach([&](uint32_t handle, const Peer& peer) {
     if (peer.removing && peer.inFlight > 0) removePeer(handle, peer.removeRequest);
   });
 }
 
-void Engine::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
+void Closings::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   drain(endpoints);
   for (const auto& endpoint : endpoints) {
     if (endpoint->waits() && !endpoint->draining) closeWhenDrained(endpoint);
   }
 }
 
-FabricFailure Engine::whyFrozen() { return {FI_EOTHER, "fi_close", kFrozen}; }
+FabricFailure Closings::whyFrozen() { return {FI_EOTHER, "fi_close", kFrozen}; }
 
-void Engine::freeze(const Endpoint& closing) {
+void Closings::freeze(const Endpoint& closing) {
   frozen_ = true;
-  watched_.clear();
   const Failure why{FI_EOTHER, {"fi_close", kFrozen}};
-  for (CompletionQueue* queue : queues_) queue->broken = true;
-  counterWaits.cancelAll();
+  engine_.stopReading();
+  engine_.counterWaits.cancelAll();
   std::vector<std::shared_ptr<Endpoint>> others;
-  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+  engine_.endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     if (endpoint == &closing || endpoint->draining) return;
     others.push_back(std::static_pointer_cast<Endpoint>(endpoint->shared_from_this()));
   });
   for (const auto& endpoint : others) {
-    if (!endpoint->closing) broken_.insert_or_assign(endpoint->handle, why);
-    if (!endpoint->closing && client_) client_->broken(why);
+    if (!endpoint->closing) {
+      broken_.insert_or_assign(endpoint->handle, why);
+      engine_.reportBroken(why);
+    }
     endpoint->closing = endpoint->broken = true;
     endpoint->end = why;
     cancelLanes(*endpoint);
-    reports.unsolicited(*endpoint->receiveQueue, why);
+    engine_.reports.unsolicited(*endpoint->receiveQueue, why);
     closeWhenDrained(endpoint);
   }
 }
 
-unsigned Engine::closeDrained() {
+unsigned Closings::closeDrained() {
   unsigned work = 0;
   for (size_t i = 0; i < draining_.size();) {
     if (draining_[i]->waits()) {
@@ -120,28 +122,28 @@ unsigned Engine::closeDrained() {
 
 // Whether an operation that matches waits for room.
 template <typename Match>
-bool Engine::anyWaiting(Match&& match) const {
+bool Closings::anyWaiting(Match&& match) const {
   bool found = false;
-  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+  engine_.endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     for (const Lane* lane : endpoint->lanes()) found = found || lane->any(match);
   });
   return found;
 }
 
 template <typename UsesOp, typename UsesBatch>
-bool Engine::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
+bool Closings::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
   if (draining_.empty()) return false;
   bool only = true;
-  ops_.forEachLive([&](const Op& op) { only &= op.endpoint->draining || !usesOp(op); });
-  batches.forEachRun([&](const BatchRun& run) {
+  engine_.ops.forEachLive([&](const Op& op) { only &= op.endpoint->draining || !usesOp(op); });
+  engine_.batches.forEachRun([&](const BatchRun& run) {
     if (!usesBatch(*run.batch)) return;
-    Endpoint** endpoint = endpoints.find(run.endpoint);
+    Endpoint** endpoint = engine_.endpoints.find(run.endpoint);
     only &= endpoint == nullptr || (*endpoint)->draining;
   });
   return only;
 }
 
-bool Engine::onlyDrainingUseMemory(uint32_t handle) {
+bool Closings::onlyDrainingUseMemory(uint32_t handle) {
   const auto waits = [&](const Operation& o) {
     bool found = false;
     forEachMemory(o, [&](uint32_t memory) { found |= memory == handle; });
@@ -152,7 +154,7 @@ bool Engine::onlyDrainingUseMemory(uint32_t handle) {
                       [&](const Batch& batch) { return contains(batch.memories, handle); });
 }
 
-bool Engine::onlyDrainingUsePeer(uint32_t handle) {
+bool Closings::onlyDrainingUsePeer(uint32_t handle) {
   return !anyWaiting([&](const Operation& o) { return o.peer == handle; }) &&
          onlyDraining([&](const Op& op) { return op.peer == handle; },
                       [&](const Batch& batch) { return contains(batch.peers, handle); });

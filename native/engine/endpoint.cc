@@ -14,7 +14,7 @@ int Endpoint::closeSelf() {
   closing = true;
   const int ret = closeOrPark();
   if (ret != 0) return ret;
-  engine_.abandon(*this);
+  engine_.closings.abandon(*this);
   staging.reset();
   copied.reset();
   receiveStaging.reset();
@@ -26,7 +26,7 @@ int Endpoint::closeSelf() {
 int Endpoint::closeOrPark() {
   engine_.parking.closeUnreachable();
   const bool reachable = !name.empty() && !local_peers::removeEndpoint(name);
-  bool stuck = waits() || engine_.frozen();
+  bool stuck = waits() || engine_.closings.frozen();
   if (!reachable && !stuck) {
     // fi_close(3) takes 15 to 40 ms on softefa.
     constexpr auto kCloseTimeout = std::chrono::milliseconds(500);
@@ -34,7 +34,7 @@ int Endpoint::closeOrPark() {
     if (ret == 0) return events_.close();
     if (ret != -FI_ETIMEDOUT) return ret;
     stuck = true;
-    engine_.freeze(*this);
+    engine_.closings.freeze(*this);
     skipDestructorsAtExit();
   }
   // The provider would remove the file in fi_close(3).

@@ -33,8 +33,7 @@ Engine::~Engine() { release(); }
 
 void Engine::release() {
   if (client_) std::exchange(client_, nullptr)->ended();
-  closings_.clear();
-  draining_.clear();
+  closings.release();
 }
 
 unsigned Engine::turn() {
@@ -47,8 +46,7 @@ unsigned Engine::turn() {
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
   if (turns_ >= eventsDue_) readEvents();
   if (counterWaits.any()) work += counterWaits.poll();
-  if (!closings_.empty()) work += advanceClosings();
-  if (!draining_.empty()) work += closeDrained();
+  work += closings.turn();
   if (batches.due()) work += batches.beginRounds();
   if (client_) work += client_->turn();
   return work;
@@ -65,8 +63,7 @@ void Engine::removeEndpoint(Endpoint& endpoint) {
   endpoints.erase(endpoint.handle);
   renewHandles();
   watched_.erase(std::remove(watched_.begin(), watched_.end(), &endpoint), watched_.end());
-  const auto isIt = [&](const auto& left) { return left.get() == &endpoint; };
-  draining_.erase(std::remove_if(draining_.begin(), draining_.end(), isIt), draining_.end());
+  closings.remove(endpoint);
 }
 
 void Engine::addQueue(CompletionQueue& queue) {
@@ -78,6 +75,11 @@ void Engine::removeQueue(CompletionQueue& queue) {
   queueHandles.erase(queue.handle);
   renewHandles();
   queues_.erase(std::remove(queues_.begin(), queues_.end(), &queue), queues_.end());
+}
+
+void Engine::stopReading() {
+  watched_.clear();
+  for (CompletionQueue* queue : queues_) queue->broken = true;
 }
 
 }  // namespace fab

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "../providers/parking.h"
@@ -20,6 +19,7 @@
 #include "batches.h"
 #include "call_limit.h"
 #include "client.h"
+#include "closings.h"
 #include "counters.h"
 #include "failures.h"
 #include "held.h"
@@ -52,8 +52,6 @@ struct CqErrEntry;
 //   complete   completion queues -> completion ring                complete.cc
 //   failures   operations that completed in error                  failures.cc
 //   events     errors of endpoints that belong to no operation     events.cc
-//   close      closing of endpoints, memory and peers              close.cc
-//   draining   closed endpoints with operations in flight          draining.cc
 //   cancel     cancellation of requests                            cancel.cc
 //   aborts     posted operations that the caller has aborted       aborts.cc
 //   receives   messages that arrive for aborted receives           receives.cc
@@ -70,7 +68,7 @@ class Engine {
   unsigned turn();
 
   // Whether any operation is posted or waits to be posted.
-  bool busy() const { return inFlight_ > 0 || !blocked_.empty() || !closings_.empty(); }
+  bool busy() const { return inFlight_ > 0 || !blocked_.empty() || closings.any(); }
   // The number of turns so far. The caller must own the engine.
   uint64_t turns() const { return turns_; }
   // Whether sends, RMA or atomics are in flight.
@@ -111,6 +109,7 @@ class Engine {
   Reports reports{completions_};
   Batches batches{*this};
   CounterWaits counterWaits{reports};
+  Closings closings{*this};
 
   // Finds the memory of a handle. Returns false if the range is outside of its bounds.
   // Memory that is closing serves only operations that were accepted before: in an earlier epoch
@@ -138,23 +137,6 @@ class Engine {
   void recall(Endpoint& endpoint);
   // Reads the completions of an endpoint, by which its provider makes progress.
   void readQueues(const Endpoint& endpoint);
-  // Settles the operations that a closed endpoint still has in flight.
-  void abandon(Endpoint& endpoint);
-  // Cancels what can be cancelled, and waits briefly for operations in flight, for endpoints whose
-  // fi_close(3) waits for them.
-  void drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
-  // Closes an endpoint for the program and settles its promises. The engine closes the endpoint
-  // when its operations in flight have ended.
-  void closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint);
-  // Does both, for endpoints that close together with an object that they use.
-  void retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
-  // Called when fi_close(3) of an endpoint does not return and holds locks of the provider: stops
-  // all use of the domain, and fails the operations in flight of its other endpoints.
-  void freeze(const Endpoint& closing);
-  bool frozen() const { return frozen_; }
-  static FabricFailure whyFrozen();
-  // Releases memory and closes its region once no operation uses it.
-  void closeMemory(uint32_t handle, uint32_t request);
   // Makes every batch resolve its operations again, because an object that it may use has closed.
   void invalidate() { ++epoch_; }
   // Increases when an object closes that a batch may have resolved.
@@ -183,8 +165,6 @@ class Engine {
   // provider has no room, or another negative errno with the reason in `refusal`. An operation that
   // the provider may never complete need not keep its peer, which may then be removed.
   ssize_t postFor(EngineClient& client, const Operation& operation, bool keepsPeer = true);
-  // Why a closed endpoint takes no operations.
-  Failure whyClosed(uint32_t endpoint) const;
 
   // From now on, operations are checked for memory that the CPU cannot reach: device_memory.cc.
   void useDeviceMemory() { usesDeviceMemory_ = true; }
@@ -243,10 +223,30 @@ class Engine {
     inFlight_ += static_cast<uint64_t>(change);
     if (transmits) transmitting_ += static_cast<uint64_t>(change);
   }
+  // Called when an operation leaves its lane, posted or not.
+  void letGo(const Operation& operation);
+  // The operations that wait in the lanes of an endpoint are not posted any more.
+  void unblock(Endpoint& endpoint);
+  // Cancels the posted receives of an endpoint.
+  void cancelReceives(Endpoint& endpoint);
+  // Reads no queue any more.
+  void stopReading();
+  // Reports to the client that the provider has broken an endpoint.
+  void reportBroken(const Failure& why) {
+    if (client_) client_->broken(why);
+  }
+  // Records the details of a failed operation.
+  uint32_t detail(const Failure& failure, const FailedOperation& operation);
+  // Releases the objects that a posted operation kept.
+  void release(Op& op, bool succeeded = false);
+  // Passes the result of an operation to whoever posted it.
+  void deliver(BatchRun* run, EngineClient* client, const Completion& result);
   // An operation or a run no longer uses an object.
   void releaseMemory(uint32_t handle, bool aborted = false);
   void releasePeer(uint32_t handle, bool succeeded = false);
 
+  // The operations that the provider has accepted.
+  OpPool ops;
   // Why post() or resolve() itself refused an operation.
   const char* refusal = "";
 
@@ -263,22 +263,12 @@ class Engine {
   // Reading an event queue takes a lock, about 20 ns, so only every 16th turn does it.
   static constexpr uint64_t kTurnsPerEvents = 16;
 
-  struct Closing {
-    std::shared_ptr<Endpoint> endpoint;
-    uint32_t request;
-    std::chrono::steady_clock::time_point deadline;
-    std::chrono::steady_clock::time_point notBefore;
-  };
-
   // post.cc
   void consume(const Operation& operation);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
   int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
   void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
-  void letGo(const Operation& operation);
-  template <typename Match>
-  bool anyWaiting(Match&& match) const;
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, Side side);
   bool retryFront(Endpoint& endpoint, Lane& lane);
@@ -302,10 +292,8 @@ class Engine {
   void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
-  void deliver(BatchRun* run, EngineClient* client, const Completion& result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
-  void release(Op& op, bool succeeded = false);
   bool isSilent(uint32_t peer);
 
   // failures.cc
@@ -313,13 +301,11 @@ class Engine {
   void failed(CompletionQueue& queue, const CqErrEntry& entry);
   ErrorDetail describe(CompletionQueue& queue, const CqErrEntry& entry,
                        const FailedOperation& failed);
-  uint32_t detail(const Failure& failure, const FailedOperation& operation);
 
   // events.cc
   const Failure* causeOf(uint32_t endpoint);
   void readEvents();
   void readEvents(Endpoint& endpoint);
-  void breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::milliseconds timeout);
 
   // cancel.cc
   void cancel(uint32_t request);
@@ -377,21 +363,6 @@ class Engine {
   void completeStaged(Op& slot, Completion result);
   bool consumedByWrite(void* context);
 
-  // close.cc
-  void cancelLanes(Endpoint& endpoint);
-  void cancelReceives(Endpoint& endpoint);
-  void closeEndpoint(const Operation& operation);
-  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout);
-  void removePeer(uint32_t handle, uint32_t request);
-  unsigned advanceClosings();
-
-  // draining.cc
-  unsigned closeDrained();
-  template <typename UsesOp, typename UsesBatch>
-  bool onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch);
-  bool onlyDrainingUseMemory(uint32_t handle);
-  bool onlyDrainingUsePeer(uint32_t handle);
-
   // renew.cc
   size_t wornSlots() const {
     return memories.worn() + remotes.worn() + peers.worn() + endpoints.worn() + queueHandles.worn();
@@ -411,15 +382,10 @@ class Engine {
   bool usesDeviceMemory_ = false;
   TaskQueue tasks_;
   TaskQueue slowTasks_;
-  OpPool ops_;
   std::vector<CompletionQueue*> queues_;
-  std::vector<Endpoint*> watched_;                // endpoints with an event queue
-  uint64_t eventsDue_ = UINT64_MAX;               // the next turn that reads these queues
-  std::unordered_map<uint32_t, Failure> broken_;  // causes by endpoint, until JavaScript closes it
-  std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
-  std::vector<Closing> closings_;
-  std::vector<std::shared_ptr<Endpoint>> draining_;
-  bool frozen_ = false;
+  std::vector<Endpoint*> watched_;   // endpoints with an event queue
+  uint64_t eventsDue_ = UINT64_MAX;  // the next turn that reads these queues
+  std::vector<Endpoint*> blocked_;   // endpoints whose lanes hold operations
   std::shared_ptr<EngineClient> client_;
   uint64_t turns_ = 0;
   uint64_t inFlight_ = 0;      // operations and runs of batches

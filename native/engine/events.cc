@@ -37,25 +37,8 @@ void Engine::readEvents(Endpoint& endpoint) {
     failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, breaks};
     ++control_->stats.errors;
     reports.unsolicited(queue, failure);
-    if (breaks) breakEndpoint(endpoint, std::move(failure), kCloseTimeout);
+    if (breaks) closings.breakEndpoint(endpoint, std::move(failure), kCloseTimeout);
   }
-}
-
-// Closes a broken endpoint, to end its operations and to release shared objects. For JavaScript it
-// stays open and refuses new operations.
-void Engine::breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::milliseconds timeout) {
-  endpoint.broken = true;
-  endpoint.end = failure;
-  if (endpoint.closing) return;
-  if (client_) client_->broken(failure);
-  broken_.insert_or_assign(endpoint.handle, std::move(failure));
-  startClosing(endpoint, kNoRequest, timeout);
-}
-
-Failure Engine::whyClosed(uint32_t endpoint) const {
-  const auto found = broken_.find(endpoint);
-  if (found != broken_.end()) return found->second;
-  return {FI_ECANCELED, {"", "the endpoint is closed"}};
 }
 
 // Why the operations of an endpoint were cancelled: it was closed, or is broken. Null if neither is

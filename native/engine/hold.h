@@ -17,7 +17,7 @@ class Hold {
 
   // Throws FabricFailure if a provider call does not return, or if the engine is frozen.
   explicit Hold(Engine& engine) : Hold(engine, ToClose{}) {
-    if (engine.frozen()) throw Engine::whyFrozen();
+    if (engine.closings.frozen()) throw Closings::whyFrozen();
   }
   // The same, but also holds a frozen engine, to close its objects.
   Hold(Engine& engine, ToClose) : Hold(engine, std::nothrow) {

@@ -29,7 +29,7 @@ void Engine::forEachInFlight(const Visit& visit) {
   endpoints.forEach([&](uint32_t handle, Endpoint* endpoint) {
     for (const Lane* lane : endpoint->lanes()) visitLane(*lane, handle, visit);
   });
-  ops_.forEachLive([&](const Op& op) {
+  ops.forEachLive([&](const Op& op) {
     if (op.run != nullptr || op.code == OpCode::kStagedReceive) return;
     const uint32_t request = op.client == nullptr ? op.request : kNoRequest;
     visit({callOf(op.code), State::kPosted, request, op.endpoint->handle, op.peer, op.totalLength});
@@ -49,10 +49,9 @@ void Engine::forEachInFlight(const Visit& visit) {
       visit({"arrived", State::kPosted, request, 0, 0, 0, missing});
     });
   }
-  for (const Closing& closing : closings_) {
-    const Endpoint& endpoint = *closing.endpoint;
-    visit({"fi_close", State::kEnding, closing.request, endpoint.handle, 0, 0, endpoint.inFlight});
-  }
+  closings.forEach([&](const Endpoint& endpoint, uint32_t request) {
+    visit({"fi_close", State::kEnding, request, endpoint.handle, 0, 0, endpoint.inFlight});
+  });
   peers.forEach([&](uint32_t handle, const Peer& peer) {
     if (!peer.removing) return;
     visit({"fi_av_remove", State::kEnding, peer.removeRequest, 0, handle, 0, peer.inFlight});

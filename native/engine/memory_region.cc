@@ -5,7 +5,7 @@
 namespace fab {
 
 int MemoryRegion::closeSelf() {
-  if (engine_.frozen()) {
+  if (engine_.closings.frozen()) {
     engine_.parking.keep(std::make_shared<Backing>(backing_));
     engine_.parking.keep(std::make_shared<Fid<fid_mr>>(std::move(region_)));
     return 0;

@@ -15,11 +15,11 @@ void Engine::consume(const Operation& operation) {
     case OpCode::kSubmit:
       return batches.submit(operation);
     case OpCode::kRemovePeer:
-      return removePeer(operation.peer, operation.request);
+      return closings.removePeer(operation.peer, operation.request);
     case OpCode::kCloseMemory:
-      return closeMemory(operation.memory, operation.request);
+      return closings.closeMemory(operation.memory, operation.request);
     case OpCode::kCloseEndpoint:
-      return closeEndpoint(operation);
+      return closings.closeEndpoint(operation);
     case OpCode::kGiveBack:
       return returnMessage(operation);
     default:
@@ -27,7 +27,7 @@ void Engine::consume(const Operation& operation) {
   }
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr || (*found)->closing) {
-    return refuse(operation, nullptr, whyClosed(operation.endpoint));
+    return refuse(operation, nullptr, closings.whyClosed(operation.endpoint));
   }
   Endpoint& endpoint = **found;
   const Side side = sideOf(operation.code);
@@ -57,7 +57,6 @@ void Engine::wait(Lane& lane, const Operation& o) {
   if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
 }
 
-// Called when an operation leaves its lane, posted or not.
 void Engine::letGo(const Operation& o) {
   forEachMemory(o, [&](uint32_t handle) { releaseMemory(handle); });
   releasePeer(o.peer);
@@ -67,6 +66,10 @@ void Engine::noteBlocked(Endpoint& endpoint) {
   if (std::find(blocked_.begin(), blocked_.end(), &endpoint) == blocked_.end()) {
     blocked_.push_back(&endpoint);
   }
+}
+
+void Engine::unblock(Endpoint& endpoint) {
+  blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
 }
 
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
@@ -109,7 +112,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     if (ret != 0) return ret;
   }
   const bool claims = isReceive(o.code) && (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
-  Op* op = claims ? ops_.takeClaimed(o.remote, endpoint) : ops_.take();
+  Op* op = claims ? ops.takeClaimed(o.remote, endpoint) : ops.take();
   if (op == nullptr) {
     refusal = "no message was claimed";
     return -FI_EINVAL;
@@ -127,7 +130,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     if (claims) {
       op->claimed = true;
     } else {
-      ops_.give(op);
+      ops.give(op);
     }
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     if (ret != -FI_EAGAIN || !fillable) return ret;

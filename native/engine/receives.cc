@@ -203,7 +203,7 @@ bool Engine::recall(Op& op) {
     uint32_t parts;
     do {
       parts = op.parts;
-      const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
+      const int ret = closings.frozen() ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
       if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
       if (!op.live || op.run != run || op.request != request) return true;
     } while (op.parts != parts);  // a message had arrived in a part, and the next one was posted
@@ -219,6 +219,24 @@ bool Engine::recall(Op& op) {
   result.error = detail(why, FailedOperation::of(op));
   finish(op, result);
   return true;
+}
+
+void Engine::cancelReceives(Endpoint& endpoint) {
+  if (closings.frozen()) return;
+  if (endpoint.receiveStaging) {
+    while (!endpoint.receiveStaging->waiting.empty())
+      recall(*endpoint.receiveStaging->waiting.front());
+    return;
+  }
+  ops.forEachLive([&](Op& op) {
+    if (op.endpoint == &endpoint && isReceive(op.code)) fi_cancel(&endpoint.get()->fid, &op);
+  });
+  batches.cancelReceives(endpoint);
+}
+
+void Engine::recall(Endpoint& endpoint) {
+  cancelReceives(endpoint);
+  readQueues(endpoint);
 }
 
 }  // namespace fab

@@ -62,7 +62,7 @@ void Engine::renewUnnamed() {
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     for (const Lane* lane : endpoint->lanes()) named.add(lane->begin(), lane->end());
   });
-  for (const auto& [endpoint, failure] : broken_) named.add(endpoint);  // open for JavaScript
+  closings.forEachBroken([&](uint32_t endpoint) { named.add(endpoint); });
   memories.renew(named);
   remotes.renew(named);
   peers.renew(named);

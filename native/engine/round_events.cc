@@ -50,7 +50,8 @@ bool Batches::mustWait(BatchRun& run, bool ended) {
     fail(run, why);
     return false;
   };
-  if (endpoint == nullptr || (*endpoint)->closing) return failed(engine_.whyClosed(run.endpoint));
+  if (endpoint == nullptr || (*endpoint)->closing)
+    return failed(engine_.closings.whyClosed(run.endpoint));
   const uint64_t round = run.rounds.done();
   for (const RoundEvents::Byte& byte : run.events->bytes) {
     const uint8_t* const at = find(byte);

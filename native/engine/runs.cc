@@ -104,7 +104,7 @@ void Batches::beginRound(BatchRun& run) {
     const auto entries = static_cast<uint32_t>(batch.list.size());
     return postRound(run, **found, prepare(batch, **found, entries, batch.version));
   }
-  if (!ends) fail(run, engine_.whyClosed(run.endpoint));
+  if (!ends) fail(run, engine_.closings.whyClosed(run.endpoint));
   retire(run);
 }
 

@@ -14,7 +14,7 @@ ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run
   if (staged.posted == staged.waiting.size()) {
     if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
   }
-  Op* op = ops_.take();
+  Op* op = ops.take();
   op->run = run;
   op->client = client;
   op->staging = 0;
@@ -33,7 +33,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     return ret;
   }
-  Op* op = ops_.take();
+  Op* op = ops.take();
   op->live = true;
   op->code = OpCode::kStagedReceive;
   op->endpoint = &endpoint;
@@ -55,7 +55,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
     ++staged.posted;
     return 0;
   }
-  ops_.give(op);
+  ops.give(op);
   staged.memory.give(slot);
   if (!isFull(ret, OpCode::kRecv, staged.posted > 0)) return ret;
   ++control_->stats.backPressure;
@@ -88,7 +88,7 @@ void Engine::completeStaged(Op& slot, Completion result) {
   ReceiveStaging& staged = *endpoint.receiveStaging;
   const uint32_t place = slot.staging;
   const uint8_t* payload = staged.memory.payload(place);
-  ops_.give(&slot);
+  ops.give(&slot);
   --staged.posted;
   if (result.status == 0) {
     const double length = result.length - static_cast<double>(staged.memory.prefix());
@@ -122,7 +122,7 @@ bool Engine::consumedByWrite(void* context) {
   Endpoint& endpoint = *op->endpoint;
   ReceiveStaging& staged = *endpoint.receiveStaging;
   staged.memory.give(op->staging);
-  ops_.give(op);
+  ops.give(op);
   --staged.posted;
   if (!replenish(endpoint)) noteBlocked(endpoint);
   return true;

@@ -59,7 +59,7 @@ Napi::Value avStraddr(const Napi::CallbackInfo& args) {
 Napi::Value avClose(const Napi::CallbackInfo& args) {
   const auto av = unwrapAny<AddressVector>(args[0]);
   const Hold hold(domainOf(*av).engine(), Hold::ToClose{});
-  domainOf(*av).engine().retire(av->childrenOf<Endpoint>());
+  domainOf(*av).engine().closings.retire(av->childrenOf<Endpoint>());
   check(av->close(), "fi_close");
   return args.Env().Undefined();
 }

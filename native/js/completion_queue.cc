@@ -156,7 +156,7 @@ Napi::Value cqClose(const Napi::CallbackInfo& args) {
   const auto queue = unwrapAny<CompletionQueue>(args[0]);
   if (queue->closed()) return args.Env().Undefined();
   const Hold hold(engineOf(*queue), Hold::ToClose{});
-  engineOf(*queue).retire(queue->childrenOf<Endpoint>());
+  engineOf(*queue).closings.retire(queue->childrenOf<Endpoint>());
   check(queue->close(), "fi_close");
   queue->cancelWaits();
   return args.Env().Undefined();

@@ -78,7 +78,7 @@ Napi::Value counterClose(const Napi::CallbackInfo& args) {
   const auto counter = unwrapAny<Counter>(args[0]);
   if (counter->closed()) return args.Env().Undefined();
   const Hold hold(counter->engine(), Hold::ToClose{});
-  counter->engine().retire(counter->childrenOf<Endpoint>());
+  counter->engine().closings.retire(counter->childrenOf<Endpoint>());
   check(counter->close(), "fi_close");
   counter->engine().counterWaits.cancel(*counter);
   return args.Env().Undefined();

@@ -169,7 +169,7 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   if (!hold || domain->closed()) return env.Undefined();
   engine.runTasks();
   auto result = Napi::Object::New(env);
-  result.Set("frozen", engine.frozen());
+  result.Set("frozen", engine.closings.frozen());
   result.Set("endpoints", endpointRows(env, engine));
   result.Set("completionQueues", queueRows(env, engine));
   result.Set("addressVectors", vectorRows(env, *domain));

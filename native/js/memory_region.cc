@@ -43,7 +43,7 @@ void enter(const std::shared_ptr<Domain>& domain, const std::shared_ptr<MemoryRe
 
 // Closes memory once no operation uses it.
 void forget(Engine& engine, uint32_t memory) {
-  engine.deferSlow([&engine, memory] { engine.closeMemory(memory, kNoRequest); });
+  engine.deferSlow([&engine, memory] { engine.closings.closeMemory(memory, kNoRequest); });
 }
 
 // Faults in all pages, so that the engine is held for a shorter time during the registration.

@@ -39,7 +39,7 @@ Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
 
 void forget(Engine& engine, std::vector<uint32_t> handles) {
   engine.deferSlow([&engine, handles = std::move(handles)] {
-    for (const uint32_t handle : handles) engine.closeMemory(handle, kNoRequest);
+    for (const uint32_t handle : handles) engine.closings.closeMemory(handle, kNoRequest);
   });
 }
 

@@ -96,7 +96,7 @@ int Domain::shutdown() {
   linger();
   const Hold hold(*engine_, std::nothrow);
   if (!hold) return leak();
-  engine_->drain(childrenOf<Endpoint>());
+  engine_->closings.drain(childrenOf<Endpoint>());
   return closeNow();
 }
 
@@ -116,7 +116,7 @@ int Domain::closeSelf() {
   local_peers::removeDomain(*this);
   Parking& parking = engine_->parking;
   parking.closeUnreachable();
-  if (engine_->frozen()) {
+  if (engine_->closings.frozen()) {
     parking.keep(shared_from_this());  // including its memory
   } else {
     placeholderRegion_.close();

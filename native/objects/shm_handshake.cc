@@ -30,7 +30,7 @@ class HoldBoth {
     const auto [first, second] = std::minmax({&one, &other});
     first_.emplace(*first, std::nothrow);
     if (*first_ && first != second) second_.emplace(*second, std::nothrow);
-    held_ = *first_ && (!second_ || *second_) && !one.frozen() && !other.frozen();
+    held_ = *first_ && (!second_ || *second_) && !one.closings.frozen() && !other.closings.frozen();
   }
   // False if a provider call does not return.
   explicit operator bool() const { return held_; }

@@ -143,7 +143,7 @@ void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> t
     Rail* const rail = each.get();
     const uint32_t memory = closes ? offer->memories[rail->index] : 0;
     rail->defer([self, rail, next, remaining, memory] {
-      if (memory != 0) rail->engine().closeMemory(memory, kNoRequest);
+      if (memory != 0) rail->engine().closings.closeMemory(memory, kNoRequest);
       rail->deferQuietly([self, next, remaining] {
         if (remaining->fetch_sub(1) == 1) (*next)();
       });

@@ -25,7 +25,7 @@ void Rail::listen() {
     const ssize_t ret = postReceive(slot);
     if (ret == -FI_EAGAIN && slot > 0) break;  // the provider has room for fewer
     if (ret == -FI_ECANCELED) {                // the provider has just broken the endpoint
-      const Failure why = engine_.whyClosed(endpoint_->handle);
+      const Failure why = engine_.closings.whyClosed(endpoint_->handle);
       throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
     }
     check(ret, "fi_recvmsg");
