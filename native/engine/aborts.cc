@@ -14,7 +14,7 @@ namespace fab {
 // shared memory it does not: shm would use the closed registration.
 bool Engine::endsWithMemory(const Endpoint& endpoint, uint32_t handle) {
   const Peer* peer = peers.find(handle);
-  return endpoint.endsWithMemory && peer != nullptr && !peer->sharesMemory;
+  return endpoint.traits.endsWithMemory && peer != nullptr && !peer->sharesMemory;
 }
 
 // The uses of memory by a posted operation or a run are counted in Memory::aborted from now on.

@@ -84,7 +84,7 @@ void Closings::abandon(Endpoint& endpoint) {
   if (endpoint.broken) endpoint.av->closedBy = static_cast<int>(endpoint.end.status);
   --endpoint.sendQueue->endpoints;
   --endpoint.receiveQueue->endpoints;
-  if (endpoint.receiveStaging) --endpoint.receiveQueue->stagedEndpoints;
+  if (endpoint.memory.receives) --endpoint.receiveQueue->stagedEndpoints;
   for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
     if (queue->closed()) continue;
     engine_.readQueue(*queue);

@@ -17,12 +17,12 @@ constexpr size_t kMoreRun = 16;
 
 bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
-  if (isReceive(o.code) ? endpoint.receiveStaging != nullptr : endpoint.staging != nullptr)
+  if (isReceive(o.code) ? endpoint.memory.receives != nullptr : endpoint.memory.sends != nullptr)
     return true;
-  if (endpoint.countsSends() && !isReceive(o.code)) return true;
-  if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
-  return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 || o.code == OpCode::kAtomic ||
-         (o.flags & kSpecial) != 0;
+  if (endpoint.traits.countsSends() && !isReceive(o.code)) return true;
+  if (isInject(o.code)) return isRma(o.code) && endpoint.traits.injectsAsWrites;
+  return endpoint.traits.ownContexts || o.segments > 0 || o.remotes > 0 ||
+         o.code == OpCode::kAtomic || (o.flags & kSpecial) != 0;
 }
 
 // Notes a used handle. Consecutive operations usually use the same one; a handle that recurs later
@@ -132,8 +132,8 @@ void Batches::compile(Batch& batch, Endpoint& endpoint) {
     item.flags = o.flags | endpoint.defaultFlags(side);
     resolve(item, endpoint, Engine::kNow);
   });
-  setMore(batch.items.send, endpoint.more);
-  setMore(batch.items.receive, endpoint.more);
+  setMore(batch.items.send, endpoint.traits.more);
+  setMore(batch.items.receive, endpoint.traits.more);
   batch.compiled = true;
 }
 
@@ -249,7 +249,7 @@ bool Batches::advanceOnce(BatchRun& run, Endpoint& endpoint, Side side) {
     if (full || cursor == Engine::kPostsPerTurn || sideOf(o.code) != side) return;
     run.batch->readTag(o);
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
-    const uint64_t more = last ? 0 : endpoint.more;
+    const uint64_t more = last ? 0 : endpoint.traits.more;
     engine_.refusal = "";
     ssize_t ret;
     if (needsMoreThanTheCall(o, endpoint) || (side == Side::kReceive && !endpoint.held.empty())) {

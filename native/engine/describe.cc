@@ -11,12 +11,12 @@ namespace fab {
 // the package's own memory when it is posted.
 bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
   if (isReceive(o.code)) {
-    if (endpoint.receiveStaging) return true;
-    return o.segments == 0 && o.length <= static_cast<double>(endpoint.copiedReceives);
+    if (endpoint.memory.receives) return true;
+    return o.segments == 0 && o.length <= static_cast<double>(endpoint.memory.copiedReceives);
   }
-  if (endpoint.staging) return true;
+  if (endpoint.memory.sends) return true;
   const bool message = o.code == OpCode::kSend || o.code == OpCode::kTsend;
-  return message && o.segments == 0 && o.length <= static_cast<double>(endpoint.copiedSends);
+  return message && o.segments == 0 && o.length <= static_cast<double>(endpoint.memory.copiedSends);
 }
 
 // Makes sure that memory has a descriptor. Returns 0, or a negative errno with the reason in

@@ -37,7 +37,7 @@ const char* Engine::whyNotOnDevice(const Operation& o, const Endpoint& endpoint)
   if (reach == Reach::kHost) return nullptr;
   const bool receives = isReceive(o.code);
   const uint64_t flags = o.flags | endpoint.defaultFlags(sideOf(o.code));
-  if (receives ? endpoint.receiveStaging != nullptr : endpoint.staging != nullptr) {
+  if (receives ? endpoint.memory.receives != nullptr : endpoint.memory.sends != nullptr) {
     return receives ? "the memory is on a device, and this endpoint receives into host memory first"
                     : "the memory is on a device, and this endpoint sends copies in host memory";
   }

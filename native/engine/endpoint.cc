@@ -15,22 +15,20 @@ int Endpoint::closeSelf() {
   const int ret = closeOrPark();
   if (ret != 0) return ret;
   engine_.closings.abandon(*this);
-  staging.reset();
-  copied.reset();
-  receiveStaging.reset();
-  regionLock.reset();
+  memory = {};
+  shared.lock.reset();
   engine_.removeEndpoint(*this);
   return 0;
 }
 
 int Endpoint::closeOrPark() {
   engine_.parking.closeUnreachable();
-  const bool reachable = !name.empty() && !local_peers::removeEndpoint(name);
+  const bool reachable = !shared.name.empty() && !local_peers::removeEndpoint(shared.name);
   bool stuck = waits() || engine_.closings.frozen();
   if (!reachable && !stuck) {
     // fi_close(3) takes 15 to 40 ms on softefa.
     constexpr auto kCloseTimeout = std::chrono::milliseconds(500);
-    const int ret = waitsInClose ? closeWithin(ep_, kCloseTimeout) : ep_.close();
+    const int ret = traits.waitsInClose ? closeWithin(ep_, kCloseTimeout) : ep_.close();
     if (ret == 0) return events_.close();
     if (ret != -FI_ETIMEDOUT) return ret;
     stuck = true;
@@ -38,13 +36,13 @@ int Endpoint::closeOrPark() {
     skipDestructorsAtExit();
   }
   // The provider would remove the file in fi_close(3).
-  if (stuck && !region.empty()) shm_unlink(("/" + region).c_str());
+  if (stuck && !shared.file.empty()) shm_unlink(("/" + shared.file).c_str());
   engine_.recall(*this);
   // The operations in flight keep their memory, even after these peers have closed.
-  engine_.parking.park({{staging, copied, receiveStaging, regionLock},
+  engine_.parking.park({{memory.sends, memory.copied, memory.receives, shared.lock},
                         std::move(events_),
                         std::move(ep_),
-                        name,
+                        shared.name,
                         stuck});
   return 0;
 }
@@ -61,7 +59,7 @@ void throwClosed(const Endpoint& endpoint) {
 }
 
 bool Endpoint::announced() const {
-  return !name.empty() && hasSent && local_peers::hasForeignPeers(av->domain());
+  return !shared.name.empty() && hasSent && local_peers::hasForeignPeers(av->domain());
 }
 
 void Endpoint::belongsTo(const std::shared_ptr<Resource>& domain,
@@ -75,7 +73,7 @@ void Endpoint::belongsTo(const std::shared_ptr<Resource>& domain,
   ++sends->endpoints;
   ++receives->endpoints;
   if ((caps & FI_SOURCE) != 0) receives->readSources = true;
-  if (dataConsumes) receives->dataConsumes = true;
+  if (traits.dataConsumes) receives->dataConsumes = true;
   dependsOn(domain);
   dependsOn(vector);
   dependsOn(sends);
@@ -88,20 +86,21 @@ void Endpoint::addToLocalPeers(const std::string& address) {
     throw FabricFailure(FI_EADDRINUSE, "fi_enable",
                         "peers in this process still use a closed endpoint with this address");
   }
-  name = address;
+  shared.name = address;
 }
 
 bool Endpoint::copies(const Operation& o) const {
   const bool message = o.code == OpCode::kSend || o.code == OpCode::kTsend;
-  return registers && copiedSends == 0 && message && o.segments == 0 &&
-         o.length <= static_cast<double>(copied->capacity());
+  return memory.registers && memory.copiedSends == 0 && message && o.segments == 0 &&
+         o.length <= static_cast<double>(memory.copied->capacity());
 }
 
 Staging* Endpoint::stagingFor(const Operation& o, const void* desc) const {
-  if (staging) return staging.get();
+  if (memory.sends) return memory.sends.get();
   if (isReceive(o.code)) return nullptr;
-  if (isInject(o.code)) return countsSends() && !isRma(o.code) ? copied.get() : nullptr;
-  if (isCarried(o) || (desc == nullptr && copies(o))) return copied.get();
+  if (isInject(o.code))
+    return traits.countsSends() && !isRma(o.code) ? memory.copied.get() : nullptr;
+  if (isCarried(o) || (desc == nullptr && copies(o))) return memory.copied.get();
   return nullptr;
 }
 

@@ -9,14 +9,13 @@
 #include <memory>
 #include <string>
 
-#include "../providers/provider_traits.h"
 #include "../providers/region_lock.h"
-#include "../providers/surplus.h"
 #include "../util/fid.h"
 #include "../util/resource.h"
 #include "address_vector.h"
 #include "completion_queue.h"
 #include "dmabuf_use.h"
+#include "endpoint_traits.h"
 #include "errors.h"
 #include "held.h"
 #include "lane.h"
@@ -30,6 +29,25 @@ struct Op;
 
 class Endpoint : public Resource {
  public:
+  // The package's own memory for messages.
+  struct Memory {
+    std::shared_ptr<Staging> sends;   // for all sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+    std::shared_ptr<Staging> copied;  // for sends that carry their bytes or have no descriptor
+    // For receives: DGRAM as above, and providers without fi_cancel(3).
+    std::shared_ptr<ReceiveStaging> receives;
+    bool registers = false;  // the provider needs descriptors: FI_MR_LOCAL
+    // Up to this many bytes, the provider copies a message without a descriptor despite
+    // FI_MR_LOCAL.
+    size_t copiedSends = 0;
+    size_t copiedReceives = 0;
+  };
+  // The memory that the provider shares with peers of this host.
+  struct SharedRegion {
+    std::string name;  // in local_peers; empty if it shares no memory
+    std::string file;  // in /dev/shm; empty if it has none
+    std::shared_ptr<RegionLock> lock;
+  };
+
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6570000000000001};
   static constexpr const char* kName = "Endpoint";
 
@@ -37,22 +55,7 @@ class Endpoint : public Resource {
       : caps(info.caps),
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
-        waitsInClose(traitsOf(info).waitsInClose),
-        breaks(traitsOf(info).breaksEndpoint),
-        more(traitsOf(info).holdsMore ? 0 : FI_MORE),
-        mostSends(traitsOf(info).overrunsSends ? info.tx_attr->size : SIZE_MAX),
-        injectsAsWrites(traitsOf(info).injectsAsWrites),
-        ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
-                     (FI_CONTEXT | FI_CONTEXT2)) != 0),
-        losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
-        readsInjected(traitsOf(info).readsInjected && info.ep_attr->type == FI_EP_RDM),
-        atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
-        endsWithMemory(abortsWithMemory(info)),
-        abortedBySender(traitsOf(info).abortedBySender),
-        postsParts(traitsOf(info).splitsMultiReceives),
-        takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
-                     surplus::memory().iov_len > 0),
-        dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
+        traits(info),
         engine_(engine),
         events_(std::move(events)),
         ep_(std::move(ep)) {}
@@ -81,24 +84,8 @@ class Endpoint : public Resource {
   bool copies(const Operation& operation) const;
   // The memory that an operation is copied into; null if it is posted from its own buffer.
   Staging* stagingFor(const Operation& operation, const void* desc) const;
-  // The flags of an operation, without those that the provider does not support.
-  uint64_t flagsOf(const Operation& operation) const {
-    const bool loses = losesInjectedAtomics && operation.code == OpCode::kAtomic;
-    return loses ? operation.flags & ~FI_INJECT : operation.flags;
-  }
-  // Whether the provider would read injected bytes after it was posted. It copies what has no
-  // descriptor.
-  bool mustCopy(const Operation& operation, uint64_t flags) const {
-    const OpCode code = operation.code;
-    const bool carries = code == OpCode::kSend || code == OpCode::kTsend || code == OpCode::kWrite;
-    return readsInjected && carries && (flags & FI_INJECT) != 0;
-  }
-  // The maximum number of bytes of each buffer of an atomic with 1 to 3 buffers.
-  size_t longestAtomic(size_t buffers) const {
-    return buffers == 3 ? atomicBytes / 2 : atomicBytes;
-  }
   // Frees the slot that an operation was copied into.
-  void freeSlot(uint32_t slot) { (staging ? staging : copied)->give(slot); }
+  void freeSlot(uint32_t slot) { (memory.sends ? memory.sends : memory.copied)->give(slot); }
 
   const uint64_t caps;
   const uint64_t sendFlags;
@@ -110,32 +97,13 @@ class Endpoint : public Resource {
   bool announced() const;
 
   // Whether fi_close(3) would wait for operations in flight, perhaps forever.
-  bool waits() const { return waitsInClose && inFlight > 0; }
+  bool waits() const { return traits.waitsInClose && inFlight > 0; }
   bool isDraining() const override { return draining && waits(); }
 
-  const bool waitsInClose;  // fi_close(3) returns only when nothing is in flight
-  bool (*const breaks)(int provErrno);
-  const uint64_t more;  // FI_MORE if batches may use it, else 0
-  // No more than this many operations but receives may be in flight. If there is such a limit, all
-  // of them have completions, injects too.
-  const size_t mostSends;
-  bool countsSends() const { return mostSends != SIZE_MAX; }
-  const bool injectsAsWrites;
-  const bool ownContexts;  // the provider writes into the contexts of operations
-  const bool losesInjectedAtomics;
-  const bool readsInjected;
-  const size_t atomicBytes;   // the most of an atomic, operand and comparand together
-  const bool endsWithMemory;  // its sends and RMA end if their memory is deregistered
-  const int abortedBySender;  // the error number of a receive, or 0: provider_traits.h
-  const bool postsParts;      // multi-receive buffers are posted in parts
-  const bool takesSurplus;    // a receive ends in surplus memory
-  const bool dataConsumes;    // FI_RX_CQ_DATA: a peer's write with data consumes a receive
+  const EndpointTraits traits;
   uint32_t handle = 0;
   uint32_t inFlight = 0;
   size_t sending = 0;  // operations but receives, without those of runs that are only counted
-  std::string name;    // in local_peers; empty if it shares no memory
-  std::string region;  // its file in /dev/shm; empty if it has none
-  std::shared_ptr<RegionLock> regionLock;
   bool closing = false;
   bool draining = false;  // closed for the program, with operations in flight: engine/draining.cc
   bool broken = false;    // by an error that belongs to no operation
@@ -147,14 +115,8 @@ class Endpoint : public Resource {
   // The multi-receive buffer that is posted in parts, and the receives behind it.
   Op* buffer = nullptr;
   Lane behindBuffer;
-  std::shared_ptr<Staging> staging;  // for all sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
-  std::shared_ptr<Staging> copied;   // for sends that carry their bytes or have no descriptor
-  bool registers = false;            // the provider needs descriptors: FI_MR_LOCAL
-  // Up to this many bytes, the provider copies a message without a descriptor despite FI_MR_LOCAL.
-  size_t copiedSends = 0;
-  size_t copiedReceives = 0;
-  // For receives: DGRAM as above, and providers without fi_cancel(3).
-  std::shared_ptr<ReceiveStaging> receiveStaging;
+  Memory memory;
+  SharedRegion shared;
   Held held;
   DmabufUse dmabufUse;
   std::shared_ptr<AddressVector> av;

@@ -31,7 +31,7 @@ void Engine::readEvents(Endpoint& endpoint) {
     const char* text = entry.prov_errno == 0 ? "the device's completion queue cannot be polled"
                                              : fi_cq_strerror(queue.get(), entry.prov_errno,
                                                               nullptr, buffer, sizeof(buffer));
-    const bool breaks = endpoint.breaks(entry.prov_errno);
+    const bool breaks = endpoint.traits.breaks(entry.prov_errno);
     Failure failure;
     failure.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
     failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, breaks};

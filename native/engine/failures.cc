@@ -75,8 +75,8 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
   }
   if (run != nullptr) return batches.finish(*run, result);
   if (op == nullptr) return reports.unsolicited(queue, result.status, result.error);
-  const bool aborted = entry.prov_errno != 0 && entry.prov_errno == op->endpoint->abortedBySender &&
-                       cause == nullptr;
+  const bool aborted = entry.prov_errno != 0 &&
+                       entry.prov_errno == op->endpoint->traits.abortedBySender && cause == nullptr;
   if (aborted && op->parts > 0 && !op->recalled) return skipMessage(*op, result);
   complete(*op, result);
 }

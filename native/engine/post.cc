@@ -75,7 +75,7 @@ void Engine::unblock(Endpoint& endpoint) {
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
                      Owner owner) {
   refusal = "";
-  if (endpoint.sending >= endpoint.mostSends && !isReceive(o.code)) {
+  if (endpoint.sending >= endpoint.traits.mostSends && !isReceive(o.code)) {
     ++control_->stats.backPressure;
     return -FI_EAGAIN;
   }
@@ -98,10 +98,10 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
       if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;
     }
-    if (endpoint.receiveStaging) return postStaged(o, endpoint, run, owner.client);
+    if (endpoint.memory.receives) return postStaged(o, endpoint, run, owner.client);
   }
-  const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
-  if (isInject(o.code) && !asWrite && !endpoint.staging && !endpoint.countsSends()) {
+  const bool asWrite = isRma(o.code) && endpoint.traits.injectsAsWrites;
+  if (isInject(o.code) && !asWrite && !endpoint.memory.sends && !endpoint.traits.countsSends()) {
     return postInject(o, endpoint, resolved, run);
   }
   uint32_t staged = 0;
@@ -119,9 +119,10 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
   const size_t segments = staged != 0 ? 1 : addSurplus(o, endpoint, resolved);
-  const uint64_t flags = endpoint.flagsOf(o) | moreFlag | defaults;
-  if (endpoint.mustCopy(o, flags)) std::fill_n(resolved.desc, segments, nullptr);
-  const bool inParts = endpoint.postsParts && isReceive(o.code) && (o.flags & FI_MULTI_RECV) != 0;
+  const uint64_t flags = endpoint.traits.flagsOf(o) | moreFlag | defaults;
+  if (endpoint.traits.mustCopy(o, flags)) std::fill_n(resolved.desc, segments, nullptr);
+  const bool inParts =
+      endpoint.traits.postsParts && isReceive(o.code) && (o.flags & FI_MULTI_RECV) != 0;
   ssize_t ret =
       dispatch(endpoint.get(), o, resolved, segments, op, inParts ? flags & ~FI_MULTI_RECV : flags);
   if (ret != 0) {
@@ -235,7 +236,7 @@ unsigned Engine::retryBlocked() {
 // Posts operations that wait in a lane. Returns true if the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, Side side) {
   const bool receives = side == Side::kReceive;
-  if (receives && endpoint.receiveStaging && !replenish(endpoint)) return false;
+  if (receives && endpoint.memory.receives && !replenish(endpoint)) return false;
   Lane& lane = endpoint.lane(side);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;

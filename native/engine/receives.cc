@@ -134,7 +134,7 @@ void Engine::endBuffer(const Operation& o, Completion result) {
 // Gives a message to the oldest waiting receive, or keeps it for the next receive.
 void Engine::hold(Endpoint& endpoint, Held::Message message) {
   message.about.length = static_cast<double>(message.bytes.size());
-  ReceiveStaging* const staged = endpoint.receiveStaging.get();
+  ReceiveStaging* const staged = endpoint.memory.receives.get();
   if (staged == nullptr || staged->waiting.empty()) {
     endpoint.held.put(std::move(message));
     return;
@@ -197,7 +197,7 @@ void Engine::returnMessage(const Operation& o) {
 // Cancels a posted receive. Returns true if it has ended.
 bool Engine::recall(Op& op) {
   Endpoint& endpoint = *op.endpoint;
-  if (!endpoint.receiveStaging) {
+  if (!endpoint.memory.receives) {
     const BatchRun* const run = op.run;
     const uint32_t request = op.request;
     uint32_t parts;
@@ -211,7 +211,7 @@ bool Engine::recall(Op& op) {
     op.recalled = true;
     return false;
   }
-  auto& waiting = endpoint.receiveStaging->waiting;
+  auto& waiting = endpoint.memory.receives->waiting;
   waiting.erase(std::find(waiting.begin(), waiting.end(), &op));
   const Failure& why = endpoint.closing ? endpoint.end : kAborted;
   Completion result{};
@@ -223,9 +223,9 @@ bool Engine::recall(Op& op) {
 
 void Engine::cancelReceives(Endpoint& endpoint) {
   if (closings.frozen()) return;
-  if (endpoint.receiveStaging) {
-    while (!endpoint.receiveStaging->waiting.empty())
-      recall(*endpoint.receiveStaging->waiting.front());
+  if (endpoint.memory.receives) {
+    while (!endpoint.memory.receives->waiting.empty())
+      recall(*endpoint.memory.receives->waiting.front());
     return;
   }
   ops.forEachLive([&](Op& op) {

@@ -119,7 +119,8 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
       if (ret != 0) return ret;
     }
   }
-  if (o.code == OpCode::kAtomic && size > endpoint.longestAtomic(resolved.count)) return -FI_EINVAL;
+  if (o.code == OpCode::kAtomic && size > endpoint.traits.longestAtomic(resolved.count))
+    return -FI_EINVAL;
   if (isRma(o.code) && !locateRemotes(o, size, resolved)) {
     refusal = "the remote region is closed or the range lies outside of it";
     return -FI_EINVAL;

@@ -10,7 +10,7 @@ namespace fab {
 // Starts a receive into the package's own memory.
 ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run,
                            EngineClient* client) {
-  ReceiveStaging& staged = *endpoint.receiveStaging;
+  ReceiveStaging& staged = *endpoint.memory.receives;
   if (staged.posted == staged.waiting.size()) {
     if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
   }
@@ -25,7 +25,7 @@ ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run
 }
 
 ssize_t Engine::postSlot(Endpoint& endpoint) {
-  ReceiveStaging& staged = *endpoint.receiveStaging;
+  ReceiveStaging& staged = *endpoint.memory.receives;
   uint32_t slot;
   ssize_t ret = staged.memory.take(slot);
   if (ret != 0) {
@@ -64,7 +64,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
 
 // Posts the slots that waiting receives need. Returns false if the provider has no room.
 bool Engine::replenish(Endpoint& endpoint) {
-  ReceiveStaging& staged = *endpoint.receiveStaging;
+  ReceiveStaging& staged = *endpoint.memory.receives;
   while (staged.posted < staged.waiting.size()) {
     refusal = "";
     const ssize_t ret = postSlot(endpoint);
@@ -85,7 +85,7 @@ bool Engine::replenish(Endpoint& endpoint) {
 // Called when the provider has completed the receive of a slot.
 void Engine::completeStaged(Op& slot, Completion result) {
   Endpoint& endpoint = *slot.endpoint;
-  ReceiveStaging& staged = *endpoint.receiveStaging;
+  ReceiveStaging& staged = *endpoint.memory.receives;
   const uint32_t place = slot.staging;
   const uint8_t* payload = staged.memory.payload(place);
   ops.give(&slot);
@@ -120,7 +120,7 @@ bool Engine::consumedByWrite(void* context) {
   auto* op = static_cast<Op*>(context);
   if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return false;
   Endpoint& endpoint = *op->endpoint;
-  ReceiveStaging& staged = *endpoint.receiveStaging;
+  ReceiveStaging& staged = *endpoint.memory.receives;
   staged.memory.give(op->staging);
   ops.give(op);
   --staged.posted;

@@ -11,7 +11,7 @@
 namespace fab {
 
 size_t Engine::addSurplus(const Operation& o, const Endpoint& endpoint, Resolved& resolved) {
-  if (!endpoint.takesSurplus || !isReceive(o.code) || (o.flags & kBufferless) != 0 ||
+  if (!endpoint.traits.takesSurplus || !isReceive(o.code) || (o.flags & kBufferless) != 0 ||
       resolved.count == Resolved::kMaxSegments) {
     return resolved.count;
   }

@@ -29,7 +29,7 @@ Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
   else
     check(ret, "fi_atomicvalid");
   const size_t size = datatypeSize(datatype);
-  if (size > 0) count = std::min(count, endpoint->longestAtomic(operands) / size);
+  if (size > 0) count = std::min(count, endpoint->traits.longestAtomic(operands) / size);
   auto result = Napi::Object::New(args.Env());
   result.Set("count", static_cast<double>(count));
   result.Set("size", static_cast<double>(size));

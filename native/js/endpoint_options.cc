@@ -1,6 +1,4 @@
 // Reads and sets the options of endpoints: fi_getopt(3), fi_setopt(3).
-#include "../providers/endpoint_options.h"
-
 #include <algorithm>
 
 #include "../engine/endpoint.h"
@@ -23,13 +21,6 @@ std::vector<EndpointOption> endpointOptionsFromJs(const Napi::Array& list) {
                        {value.Data(), value.Data() + value.ByteLength()}});
   }
   return options;
-}
-
-void setEndpointOptions(fid_ep* ep, const std::vector<EndpointOption>& options) {
-  for (const EndpointOption& option : options) {
-    check(fi_setopt(&ep->fid, option.level, option.name, option.value.data(), option.value.size()),
-          "fi_setopt");
-  }
 }
 
 namespace {

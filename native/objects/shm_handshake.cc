@@ -44,7 +44,7 @@ class HoldBoth {
 // Whether the endpoint is open and has a region: with efa, whether it uses shm.
 bool canSendItsName(const Endpoint& endpoint) {
   const bool open = !endpoint.closed() && !endpoint.closing;
-  return open && shared_regions::inspect(endpoint.region) != FI_ENOENT;
+  return open && shared_regions::inspect(endpoint.shared.file) != FI_ENOENT;
 }
 
 // Lets an endpoint send its name. An operation to a peer that has not answered sends only the name,
@@ -54,7 +54,7 @@ void sendName(const Endpoint& from, const Endpoint& to) {
   uint8_t address[AddressVector::kMaxAddress];
   size_t length = sizeof(address);
   if (fi_getname(&to.get()->fid, address, &length) != 0) return;
-  if (!local_peers::addPeer(to.name, from.av->domain())) return;
+  if (!local_peers::addPeer(to.shared.name, from.av->domain())) return;
   fi_addr_t peer = FI_ADDR_NOTAVAIL;
   if (fi_av_insert(from.av->get(), address, 1, &peer, 0, nullptr) != 1) return;
   constexpr int kTries = 2;
@@ -65,7 +65,7 @@ void exchangeNames(Endpoint& one, Endpoint& other) {
   if (&one == &other) return;
   const HoldBoth hold(one.engine(), other.engine());
   if (!hold || !canSendItsName(one) || !canSendItsName(other)) return;
-  if (!local_peers::addHandshake(one.name, other.name)) return;
+  if (!local_peers::addHandshake(one.shared.name, other.shared.name)) return;
   sendName(one, other);
   sendName(other, one);
   // Each endpoint must read the name of the other before it may send. An endpoint that has read the

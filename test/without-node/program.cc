@@ -1,12 +1,11 @@
 #include "program.h"
 
-#include <rdma/fi_cm.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "../../native/engine/manual.h"
 #include "../../native/engine/poll_thread.h"
+#include "../../native/objects/endpoint_opening.h"
 #include "../../native/objects/registration.h"
 #include "../../native/objects/shared_query.h"
 #include "../../native/providers/info.h"
@@ -111,7 +110,6 @@ std::shared_ptr<fab::Driver> Program::makeDriver(std::shared_ptr<fab::PollThread
 
 Program::End Program::openEndpoint() {
   const Hold hold(engine());
-  engine().parking.closeUnreachable();
   fi_cq_attr cqAttr{};
   cqAttr.format = FI_CQ_FORMAT_TAGGED;
   cqAttr.wait_obj = waits ? FI_WAIT_FD : FI_WAIT_NONE;
@@ -128,32 +126,9 @@ Program::End Program::openEndpoint() {
   const auto av =
       std::make_shared<fab::AddressVector>(domain, domain->engine(), *info, std::move(avFid));
   av->dependsOn(domain);
-  fab::Fid<fid_ep> fid;
-  CLAIM(fi_endpoint(domain->get(), info.get(), fid.out(), nullptr) == 0);
-  CLAIM(fi_ep_bind(fid.get(), &av->get()->fid, 0) == 0);
-  CLAIM(fi_ep_bind(fid.get(), &queue->get()->fid, FI_TRANSMIT | FI_RECV) == 0);
-  End end;
-  end.endpoint =
-      std::make_shared<fab::Endpoint>(engine(), fab::Fid<fid_eq>(), std::move(fid), *info);
-  fab::Endpoint& endpoint = *end.endpoint;
-  endpoint.belongsTo(domain, av, queue, queue);
-  CLAIM(fi_enable(endpoint.get()) == 0);
-  end.address.resize(256);
-  size_t length = end.address.size();
-  CLAIM(fi_getname(&endpoint.get()->fid, end.address.data(), &length) == 0);
-  end.address.resize(length);
-  endpoint.region = fab::shared_regions::nameOf(*info, end.address.data());
-  if (sharesMemory) {
-    endpoint.addToLocalPeers(fab::local_peers::nameOf(*info, end.address.data()));
-    fab::shared_regions::readOwnVersion(endpoint.region);
-  }
-  endpoint.registers = (domain->mrMode() & FI_MR_LOCAL) != 0;
-  const uint64_t access = endpoint.registers ? domain->localAccess() : 0;
-  endpoint.copied = std::make_shared<fab::Staging>(
-      domain->get(), fab::Staging::Layout{0, fab::kCarried, access}, 256);
-  endpoint.copiedSends = endpoint.copiedReceives = fab::copiedBytes(*info);
-  engine().addEndpoint(endpoint);
-  return end;
+  const auto [endpoint, address] =
+      fab::openEndpoint({domain, info, av, queue, queue, {}, {}, false});
+  return {endpoint, address};
 }
 
 uint32_t Program::insert(const End& from, const std::vector<uint8_t>& address) {
@@ -186,7 +161,8 @@ uint32_t Program::adopt(const Bytes& bytes) {
 }
 
 void Program::forget(uint32_t memory) {
-  engine().deferSlow([&at = engine(), memory] { at.closeMemory(memory, fab::kNoRequest); });
+  engine().deferSlow(
+      [&at = engine(), memory] { at.closings.closeMemory(memory, fab::kNoRequest); });
 }
 
 std::shared_ptr<fab::MemoryRegion> Program::registerMemory(const Bytes& bytes, uint64_t access) {
@@ -262,7 +238,7 @@ void Program::read() {
   while (head_ != control.completionTail.load()) {
     const Completion completion = ring[head_++ % kEntries];
     control.completionHead.store(head_);
-    if (completion.error != 0) lastError = engine().errors.take(completion.error).text;
+    if (completion.error != 0) lastError = engine().reports.errors.take(completion.error).text;
     if (completion.event != fab::Event::kOperation) continue;
     const Done done = std::move(requests_[completion.request]);
     free_.push_back(completion.request);
