@@ -43,7 +43,7 @@ int QueuePair::finish() {
   if (sessionError_ == 0) sessionError_ = context_.refusal(Fault::kPost);
   if (sessionError_ != 0) return sessionError_;
   for (WorkRequest& request : session_) submit(request);
-  if (hasPending() && Runtime::get().engine().driving()) Runtime::get().engine().wake();
+  if (hasPending()) Runtime::get().engine().wake();
   return 0;
 }
 

@@ -20,8 +20,8 @@ class Sysfs;
 // - holds the lifelines;
 // - copies for peers that cannot copy themselves;
 // - takes back what processes have left claimed when they ended;
-// - drives the send queues: all of them in asynchronous mode, and otherwise those with waiting
-//   requests, if the user waits for completions through a channel;
+// - drives the queue pairs: all of them in asynchronous mode, or if the user waits for completions
+//   through a channel; otherwise only requests that wait, for example for a receive of the peer;
 // - polls the doorbells of queues that users fill or read themselves.
 class Engine {
  public:
@@ -60,6 +60,7 @@ class Engine {
   static void* run(void* engine);
   void loop();
   bool pass(uint64_t& due);
+  bool turnWaiting(uint64_t& due);
   void recover();
   uint64_t sleepBetweenPolls(uint64_t idle) const;
 

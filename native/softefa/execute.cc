@@ -17,7 +17,7 @@ namespace {
 
 // The duration of one RNR try. During a try the device checks for a receive repeatedly, so that a
 // receiver that is briefly descheduled does not count as not ready.
-constexpr uint64_t kRnrTry = 20 * kMillisecond;
+constexpr uint64_t kRnrTry = 100 * kMillisecond;
 constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
 constexpr unsigned kRnrDoublings = 4;
 constexpr uint32_t kRnrForEver = 7;

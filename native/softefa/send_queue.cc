@@ -79,7 +79,7 @@ int QueuePair::postSend(ibv_send_wr* wr, ibv_send_wr** bad) {
     }
     submit(request);
   }
-  if (hasPending() && Runtime::get().engine().driving()) Runtime::get().engine().wake();
+  if (hasPending()) Runtime::get().engine().wake();
   return error;
 }
 

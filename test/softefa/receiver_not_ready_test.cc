@@ -32,6 +32,20 @@ TEST(rnr_retries_without_limit_on_request) {
   CHECK(to.holds(3, 0, to.size()));
 }
 
+TEST(rnr_retries_although_the_sender_does_not_poll) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 7;
+  Endpoint a(device, shape), b(device);
+  Buffer from(device, 2000), to(device, 2000);
+  from.fill(3);
+  CHECK_EQ(a.send(b.address(), {from.all()}), 0);
+  CHECK_EQ(b.receive({to.all()}), 0);
+  CHECK_EQ(b.next().status, Status::kOk);
+  CHECK(to.holds(3, 0, to.size()));
+  CHECK_EQ(a.next().status, Status::kOk);
+}
+
 // The efa provider's receive window is 16,384 messages.
 TEST(rnr_does_not_starve_a_message) {
   Device device;

@@ -1,5 +1,6 @@
 import '../support/four-nics.js';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Fault } from 'libfabric/softefa';
 import { TransferEngine, type TransferOptions } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
@@ -39,26 +40,32 @@ describe('efa: one thread drives four NICs', () => {
     const { transfer } = await move();
     expect((await transfer).bytes).toBe(SIZE);
     expect(same(into.bytes, from.bytes)).toBe(true);
-    return { from, into, move };
+    /** Moves until the NIC that does not answer has got slices: on a busy machine, others may take all of them. */
+    const moveOver = async (fault: Fault, options?: TransferOptions) => {
+      for (;;) {
+        const moved = await move(options);
+        await settle(moved.offer.arrived);
+        if (fault.hits > 0) return moved;
+        await moved.transfer;
+      }
+    };
+    return { from, into, moveOver };
   };
 
   test('and the loss of one', async () => {
-    const { from, into, move } = await sides();
+    const { from, into, moveOver } = await sides();
     const fault = faults.add('freeze', { nic: 1 });
-    const { offer, transfer } = await move();
-    await settle(offer.arrived);
+    const { transfer } = await moveOver(fault);
     expect(same(into.bytes, from.bytes)).toBe(true);
-    expect(fault.hits).toBeGreaterThan(0);
     fault.remove();
     expect((await settle(Promise.resolve(transfer))).bytes).toBe(SIZE);
   });
 
   test('and a deadline that passes with every byte there says so', async ({ skip }) => {
     skip(release() >= 200, 'with libfabric 2, the other NICs end the transfer');
-    const { move } = await sides();
+    const { moveOver } = await sides();
     const fault = faults.add('freeze', { nic: 1 });
-    const { transfer } = await move({ timeout: 3000 });
-    await settle(transfer.arrived);
+    const { transfer } = await moveOver(fault, { timeout: 3000 });
     await expect(transfer).rejects.toThrow(/FI_ETIMEDOUT.*every byte is there, but after 3000 ms/);
     fault.remove();
     await settle(transfer.released);
