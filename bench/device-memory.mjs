@@ -2,9 +2,9 @@
 // with memory of the host, with memory of a fake CUDA device as a dmabuf, and by FI_HMEM if libfabric has CUDA. It needs
 // libfabric 2.1 or later (LD_LIBRARY_PATH names another one than the installed).
 //   node bench/device-memory.mjs [--rounds 7] [--only <regex of operations>]
-// Judges the median of the ratios of each round, whose runs follow each other. The fake stands for no GPU: the ratio says
-// what the package, libfabric and the device do for such memory. The fake's memory is a memfd, which has pages of 4 KiB here,
-// so the host's memory has them too. A further line shows it with huge pages.
+// Judges the median of the ratios of each round, whose runs follow each other. The fake does not represent a GPU: the
+// ratio shows the cost of such memory in the package, libfabric and the device. The fake's memory is a memfd, which has
+// pages of 4 KiB here, so the host's memory has them too. A further line shows it with huge pages.
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -8,7 +8,7 @@ import { notPinned } from './harness/pair.mjs';
 
 const HOST = '127.0.0.1';
 const TIMEOUT = 300_000; // ms
-const GRACE = 2_000; // ms in which the server must end after the client has failed
+const END_TIMEOUT = 2_000; // ms in which the server must exit after the client has failed
 
 /**
  * Runs both sides until they end.
@@ -33,7 +33,7 @@ export async function runContender(figure, contender, { directory, quick }) {
     await server.succeeded;
     return rowsIn(output);
   } catch (error) {
-    await Promise.race([server.over, new Promise((resolve) => setTimeout(resolve, GRACE))]);
+    await Promise.race([server.over, new Promise((resolve) => setTimeout(resolve, END_TIMEOUT))]);
     throw error;
   } finally {
     clearTimeout(timer);
@@ -64,7 +64,7 @@ function startSide(command, core, env = {}) {
   return { child, over, succeeded };
 }
 
-/** A port of this host that nobody uses. */
+/** A free port of this host. */
 export async function freePort() {
   const server = createServer().listen(0, HOST);
   await once(server, 'listening');

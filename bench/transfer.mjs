@@ -38,7 +38,7 @@ async function measure(contenders, rounds) {
   return times;
 }
 
-/** The bar, what was measured, the best of it, and whether that meets the bar. */
+/** The bar, the measured value, the best value, and whether it meets the bar. */
 function judge({ ratio, cost, more, value, worst }, [first, second]) {
   const best = (times) => Math.min(...times);
   if (worst !== undefined) {

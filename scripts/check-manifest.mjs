@@ -1,5 +1,5 @@
-// `node scripts/check-manifest.mjs`: refuses a package.json that lacks what the registry shows of a package: where its
-// source and its issues are, and who wrote it.
+// `node scripts/check-manifest.mjs`: refuses a package.json that lacks the fields that the registry shows: repository,
+// issues and author.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './setup/step.mjs';

@@ -73,7 +73,7 @@ async function pass({ name, command, says = /^/ }) {
 
 await conclude(async () => {
   await npmPackages();
-  await typescript(); // tests import what is built
+  await typescript(); // tests import the build
   await vendored();
   const results = await Promise.all(GATES.map(pass));
   rmSync(reference, { recursive: true, force: true });

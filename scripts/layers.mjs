@@ -1,5 +1,5 @@
-// Checks that imports and includes run downwards: a file may use the files of its own layer and of the layers below. It
-// also checks that CONTRIBUTING.md shows the folders of the layers. Prints what violates this.
+// Checks that imports and includes go downwards: a file may use the files of its own layer and of the layers below. It
+// also checks that CONTRIBUTING.md shows the folders of the layers. Prints the violations.
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import ts from 'typescript';

@@ -7,7 +7,7 @@
 //
 // `units` prints the translation units. Most of the time of a small source file goes to headers, so a unit includes the
 // sources of a folder: the whole build takes a quarter of the time. The names in the anonymous namespaces of a folder
-// must therefore differ. With LIBFABRIC_UNITS=files each source is a unit, so that only what changed is compiled.
+// must therefore differ. With LIBFABRIC_UNITS=files each source is a unit, so that only changed files are compiled.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -52,7 +52,7 @@ export const DEFINES = [
   'NODE_ADDON_API_CPP_EXCEPTIONS',
   'NODE_ADDON_API_DISABLE_DEPRECATED',
   'NODE_ADDON_API_REQUIRE_BASIC_FINALIZERS',
-  // An exception that meets a worker on its way out has nobody to reach.
+  // An exception that is thrown while a worker is being terminated cannot be caught.
   'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
 ];
 export const CFLAGS = ['-std=c++17', '-fvisibility=hidden', '-Wall', '-Wextra'];

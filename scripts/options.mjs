@@ -1,8 +1,8 @@
-// The options of suites and of the programs of test/ that they start. What is wrong is said in one line, with what there is.
+// The options of suites and of the programs of test/ that they start. An error is one line, with the valid values.
 import { parseArgs } from 'node:util';
 import { SetupError } from './setup/step.mjs';
 
-/** The exit status of a program whose options are wrong. It has told why. */
+/** The exit status of a program whose options are wrong. The program has printed the reason. */
 export const WRONG_USAGE = 2;
 
 /** Reads a whole number from `from` on. */
@@ -30,7 +30,7 @@ const usageOf = (options) =>
 
 /**
  * Reads options. Each is described by the `value` that its usage shows (a flag has none), and may have `read`, which
- * converts the text or throws a SetupError with what is wanted, `multiple`, and `default`. Throws a SetupError.
+ * converts the text or throws a SetupError that names the valid values, `multiple`, and `default`. Throws a SetupError.
  */
 export function readOptions(options, args, allowPositionals = false) {
   const described = Object.entries(options).map(([name, { value, multiple = false }]) => {
@@ -65,7 +65,7 @@ const reading = (name, read) => (text) => {
   }
 };
 
-/** The values of the options of this program. If they are wrong it says why, and ends. */
+/** The values of the options of this program. If they are wrong, prints the reason and exits. */
 export function programOptions(options, args = process.argv.slice(2)) {
   try {
     return readOptions(options, args).values;

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { WRONG_USAGE } from './options.mjs';
 import { root, SetupError } from './setup/step.mjs';
 
-/** Something that this machine lacks, without which there is nothing to test. */
+/** A requirement of a test that this machine lacks. */
 export class Skipped extends SetupError {}
 
 const COUNTS = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
@@ -58,7 +58,7 @@ export async function tallyOf(command, args, env = {}) {
     .slice(1)
     .map((count) => Number(count ?? 0));
   if (status === 0 && counts) return { passed, failed, skipped };
-  const wrongUsage = status === WRONG_USAGE && !counts; // the command has told why
+  const wrongUsage = status === WRONG_USAGE && !counts; // the command has printed the reason
   if (failed === 0 && !wrongUsage)
     console.log(`failed: ${command} ${args[0]}: ${signal ?? `exit status ${status}`}`);
   return { passed, failed: Math.max(failed, 1), skipped };

@@ -83,7 +83,7 @@ function wantedText(format: AddrFormat): string {
     : `must be the bytes of a peer's endpoint.address: ${format} has no text form`;
 }
 
-/** Copies of all addresses in one block, and where each of them ends. */
+/** Copies of all addresses in one block, and the end of each. */
 function packed(
   addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
   format: AddrFormat,
@@ -273,11 +273,11 @@ export class AddressVector {
   }
 
   /**
-   * Removes a peer: fi_av_remove. If its address was inserted several times, all but the last
-   * removal only end an insertion. With the last one, new operations to the peer fail at once. When
-   * the operations in flight are done, the address is removed and the promise resolves. If the timeout or the signal ends
-   * the wait, the promise rejects, and the address is still removed when they are done. Until then
-   * insert() refuses the address.
+   * Removes a peer: fi_av_remove. If its address was inserted several times, each removal
+   * except the last undoes one insertion. With the last removal, new operations to the peer fail at once. When the
+   * operations in flight have completed, the address is removed and the promise resolves. If the timeout or the signal
+   * ends the wait, the promise rejects, and the address is still removed when they have completed. Until then insert()
+   * refuses the address.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or the code of fi_av_remove(3).
    * @throws AbortError, or the signal's reason. TypeError ERR_INVALID_ARG_VALUE if the peer was

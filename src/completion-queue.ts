@@ -68,7 +68,7 @@ export class CompletionQueue {
   readonly #engine: Engine;
   readonly #queue: number;
   readonly #errors: FabricError[] = [];
-  /** @internal Hears of each error that belongs to no operation. */
+  /** @internal Called with each error that belongs to no operation. */
   onError: ((error: FabricError) => void) | undefined;
   #entries: QueueEntry[] = [];
   #immediates: Immediates | undefined;
@@ -223,7 +223,7 @@ export class CompletionQueue {
   immediate(data: bigint, length: number): void {
     if (this.#immediates?.push({ data, length })) return;
     if (this.closed) return;
-    // The stream has ended or is full.
+    // The stream is closed or full.
     native.cqStream(this.bound.handle, 0);
     native.cqCount(this.bound.handle, BigUint64Array.of(data));
   }

@@ -155,7 +155,7 @@ export class Domain {
    * calls of the capabilities that were requested for its entry.
    *
    * @throws FabricError with the code of fi_endpoint(3): FI_ENOPROTOOPT for an option that the
-   * provider does not know, FI_EADDRINUSE if the local address is in use, FI_ENOMEM.
+   * provider does not have, FI_EADDRINUSE if the local address is in use, FI_ENOMEM.
    * @throws Error ERR_CLOSED if the domain or one of the objects in the options is closed.
    * @throws TypeError ERR_INVALID_ARG_VALUE if the entry belongs to another domain.
    */
@@ -274,7 +274,7 @@ export class Domain {
     return this.#engine.settled(promise);
   }
 
-  /** What the engine has done so far. Reading it does not stop the engine. */
+  /** The counters of the engine. Reading them does not stop the engine. */
   stats(): Stats {
     return this.#engine.stats();
   }
@@ -312,7 +312,7 @@ export class Domain {
       publishClose('domain', this);
       collected.unregister(this);
       this.#onClose();
-      // A fabric that is closing waits for this domain.
+      // A fabric that is closing already waits for this domain.
       if (this.#owned?.closed === false) await this.#owned.close();
     }
   }

@@ -42,7 +42,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
   readonly #limit: number;
   #full = false;
   readonly #arrivals: Arrivals<Immediate>;
-  // Pending calls of next(), and the request that stands for them.
+  // Pending calls of next(), and the one request that represents them.
   #pending = 0;
   #request: number | undefined;
   #done = false;

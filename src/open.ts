@@ -16,7 +16,7 @@ import type { Asked, Hints } from './info/hints.js';
 import { getInfo, providers } from './info/info.js';
 import { checkOpenable } from './info/openable.js';
 
-/** What open() searches for, and how it opens the entry that it finds. */
+/** The criteria of open() for an entry, and how it opens the entry. */
 export interface OpenOptions<
   T extends OpenableEpType = OpenableEpType,
   C extends Cap = Cap,
@@ -47,7 +47,7 @@ export interface OpenOptions<
   readonly apiVersion?: string;
   /**
    * Options to set before the endpoint is enabled: fi_setopt, fi_endpoint(3). If the provider does
-   * not know an option, open() fails with FI_ENOPROTOOPT.
+   * not have an option, open() fails with FI_ENOPROTOOPT.
    */
   readonly options?: WritableOptions;
   /**
@@ -64,14 +64,14 @@ export interface OpenOptions<
   readonly msgOrder?: Flags<MsgOrder>;
   /**
    * Minimum transmit attributes: `{ size: 512 }` outstanding operations, `{ injectSize: 64 }`
-   * bytes, ... Where a small queue breaks a provider, it is larger: `endpoint.info.txAttr.size`.
+   * bytes, ... If a small queue breaks a provider, open() makes it larger: see `endpoint.info.txAttr.size`.
    */
   readonly txAttr?: Asked<TxAttr>;
   /** Minimum receive attributes: `{ size: 1024 }` outstanding receives, ... */
   readonly rxAttr?: Asked<RxAttr>;
   /**
-   * The timeout of the endpoint's operations in milliseconds: see EndpointOptions. If omitted, they
-   * wait for as long as their peers take.
+   * The timeout of the endpoint's operations in milliseconds: see EndpointOptions. If omitted, operations have
+   * no timeout.
    */
   readonly timeout?: number;
   /** Options of the completion queue: its size and format. */
@@ -99,7 +99,7 @@ const DIRECT = 'efa-direct';
  * @throws FabricError FI_ENODATA if no entry of fi_getinfo(3) matches the options;
  * FI_EADDRNOTAVAIL if `node` is a name that cannot be resolved.
  * @throws FabricError with the code of the libfabric call that failed: FI_ENOPROTOOPT for an option
- * that the provider does not know, FI_ENOSYS for counters it does not support, FI_ENOMEM.
+ * that the provider does not have, FI_ENOSYS for counters it does not support, FI_ENOMEM.
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
  * invalid options, including the type of a connected endpoint.
  *
@@ -148,7 +148,7 @@ export async function open<
     return endpoint as unknown as Endpoint<T, C> & Counted<N>;
   } catch (error) {
     await fabric.close();
-    throw namingPlace(error, checked);
+    throw withAddress(error, checked);
   }
 }
 
@@ -186,7 +186,7 @@ function wantedCounters(counters: OpenOptions['counters']) {
   });
 }
 
-// A name that cannot be resolved is not a provider that lacks an endpoint.
+// Reports a name that cannot be resolved, instead of a provider without an endpoint.
 async function findOrExplain(options: Partial<OpenOptions>): Promise<AnyInfo> {
   try {
     return find(options);
@@ -202,7 +202,7 @@ async function findOrExplain(options: Partial<OpenOptions>): Promise<AnyInfo> {
   }
 }
 
-// Providers whose addresses no host name resolves to.
+// Providers whose addresses are not IP addresses, so that no host name resolves to them.
 const NAMELESS = /^(efa|shm|sm2)/;
 
 // shm reports no entry if /dev/shm is too small.
@@ -238,17 +238,17 @@ function hintFor(provider: string | undefined, service = ''): string {
   const all =
     service === '' || isPort(service)
       ? entries
-      : `a service is a port, or a name that the system knows (/etc/services); ${entries}`;
+      : `a service is a port, or a name in /etc/services; ${entries}`;
   if (provider === undefined) return all;
-  if (provider === 'efa') return `npx libfabric doctor tells why; ${all}`;
+  if (provider === 'efa') return `npx libfabric doctor shows the reason; ${all}`;
   if (provider === 'shm') return all + SPACE;
   const names = /^\w+$/.test(provider) ? providers() : [];
   const nearest = names.includes(provider) ? undefined : nearestName(provider, names);
   return nearest === undefined ? all : `did you mean '${nearest}'? ${all}`;
 }
 
-// The address or port that the caller has chosen: libfabric does not name them.
-function namingPlace(error: unknown, options: Partial<OpenOptions>): unknown {
+// Adds the address or port that the caller has chosen, because libfabric's error does not name them.
+function withAddress(error: unknown, options: Partial<OpenOptions>): unknown {
   const { node, service, provider = '' } = options;
   if (!FabricError.is(error) || node === undefined || NAMELESS.test(provider)) return error;
   const { errno, syscall } = error;

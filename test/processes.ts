@@ -6,7 +6,7 @@ import { dirname, join, normalize } from 'node:path';
  * - `unit`: no provider.
  * - `polling`: commands whose two sides poll, each on its core.
  * - `own`: a process for each file, because it changes what all files of a process have in common: it sets variables, loads
- *   a fake library, lets the device fail, or leaves something behind. Or it counts what its process or the device has.
+ *   a fake library, lets the device fail, or leaves something behind. Or it counts resources of its process or the device.
  *   Or it starts processes that use the device.
  * - `softefa`: on a software device that all files of a process share.
  * - `plain`: all others. They see the machine as it is.

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
-const GRACE = 30_000; // ms without any event that a file may have beyond the time limit of a test
+const EXTRA_TIME = 30_000; // ms that a file may have without any event beyond the time limit of a test
 const SLOWEST = 10; // number of files that are printed
 
 interface Tally {
@@ -20,13 +20,13 @@ export default class TallyReporter implements Reporter {
   #ended: TestModule[] = [];
   #timer: NodeJS.Timeout | undefined;
   #stuckAfter = 0; // ms; 0 if tests may take any time
-  /** The last event of each file that has not ended. */
+  /** The last event of each file that still runs. */
   readonly #current = new Map<string, string>();
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest;
     const { testTimeout } = vitest.config;
-    this.#stuckAfter = testTimeout === 0 ? 0 : testTimeout + GRACE;
+    this.#stuckAfter = testTimeout === 0 ? 0 : testTimeout + EXTRA_TIME;
   }
 
   onTestModuleQueued(module: TestModule): void {
@@ -121,7 +121,7 @@ function printSlowest(modules: readonly TestModule[]): void {
   }
 }
 
-/** A line for each file, with tabs between the columns: what it cost. */
+/** A line with the costs of each file, with tabs between the columns. */
 function table(modules: readonly TestModule[]): string {
   const lines = [...modules]
     .sort((a, b) => timeOf(b) - timeOf(a))
@@ -167,7 +167,7 @@ function killDescendants(pid: number): void {
       killDescendants(child);
       process.kill(child, 'SIGKILL');
     } catch {
-      // It has ended in the meantime.
+      // It has exited in the meantime.
     }
   }
 }

@@ -8,7 +8,7 @@ const STYLE = `<style>
 /** The height of a panel's title. */
 export const HEAD = 24;
 
-/** A panel whose title is at (x, y), with what is drawn below. */
+/** A panel with its title at (x, y) and its content below. */
 export const panelOf = (x, y, title, drawn) =>
   `<text x="${x}" y="${y + 16}" font-weight="600">${title}</text>
 <g transform="translate(${x} ${y + HEAD})">${drawn}</g>`;

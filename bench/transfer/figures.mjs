@@ -1,4 +1,4 @@
-// What the transfer benchmarks measure. Each figure returns the contenders: functions that do it once and resolve
+// The figures of the transfer benchmarks. Each returns the contenders: functions that do the work once and resolve
 // to milliseconds.
 import { Agent, get } from 'node:http';
 import { elapsed, repeated } from './pair.mjs';
@@ -13,7 +13,7 @@ const DATA = 3; // of the writes of a batch
 
 /**
  * A prepared batch of the writes of a transfer: with data, so that the peer knows when all have arrived. The result
- * does it once and resolves to what `clock` tells.
+ * does it once and resolves to the value of `clock`.
  */
 function batchOf(pair, size, clock = elapsed) {
   const batch = pair.endpoint.batch();
@@ -140,8 +140,8 @@ export async function http(pair, size) {
 }
 
 /**
- * The milliseconds that the event loop of the writer is busy in a transfer: of its thread's CPU time where Node.js
- * tells it (from 23.9), else of time, in which the thread of the NIC may have the core too. Against a prepared batch
+ * The milliseconds that the event loop of the writer is busy in a transfer: of its thread's CPU time if Node.js
+ * reports it (from 23.9), else of time, in which the thread of the NIC may have the core too. Against a prepared batch
  * of the same writes.
  */
 export async function eventLoop(pair, size) {

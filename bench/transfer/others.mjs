@@ -14,8 +14,8 @@ const MB = 1e6;
 export const hasUcx = spawnSync('ucx_perftest', ['-h']).error === undefined;
 
 /**
- * UCX over these transports. It writes the same buffer again and again, `moved` bytes in a run. It is slow to begin
- * with, so short runs say too little.
+ * UCX over these transports. It writes the same buffer again and again, `moved` bytes in a run. It starts slowly,
+ * so short runs are not representative.
  */
 export function ucx(transports, size, bytes, moved) {
   return async () => bytes / (await runUcx(transports, size, Math.ceil(moved / size))) / 1000;

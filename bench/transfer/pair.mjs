@@ -97,7 +97,7 @@ function conversation(child) {
     for (const { reject } of waiting.values()) reject(error);
     throw error;
   });
-  ended.catch(() => {}); // those who wait get the error
+  ended.catch(() => {}); // callers that wait get the error
   const ask = (command, argument = null) =>
     new Promise((resolve, reject) => {
       waiting.set(++next, { resolve, reject });
@@ -128,7 +128,7 @@ export function elapsed() {
 }
 
 /**
- * A transfer that can be repeated: each call of the result does it once and resolves to milliseconds. `clock` tells
+ * A transfer that can be repeated: each call of the result does it once and resolves to milliseconds. `clock` returns
  * the time before and after it.
  */
 export async function repeated(pair, name, from, what, clock = elapsed) {

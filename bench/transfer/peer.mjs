@@ -106,7 +106,7 @@ const commands = {
     }
   },
   plainArrived: ({ data, count }) => endpoints[0].cq.arrived(data, count),
-  // An engine that this one has not met, and an offer to it.
+  // An engine that is not yet a peer of this one, and an offer to it.
   newcomer: async ({ address, length }) => {
     const to = await engine.peer(address);
     const offer = await own.slice(0, length).offer({ access: 'write', to });

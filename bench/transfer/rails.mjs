@@ -79,7 +79,7 @@ export async function cold(bench, length) {
   };
 }
 
-// What happens to one NIC, on the sender's and the receiver's host in turn.
+// The faults of one NIC, on the sender's and the receiver's host in turn.
 const FAULTS = {
   down: (links, where) => links.add('portDown', where),
   frozen: (links, where) => links.add('freeze', where),
@@ -96,7 +96,7 @@ export async function lostRail(bench, what, size, rate) {
   const baseline = Math.min(size, 256 * MIB);
   const three = await bench.open({ nics: names.slice(1), size: baseline });
   const links = new Links(bench.namespace, rate);
-  await healed(four, 'first'); // the rails have met: `cold` measures that
+  await healed(four, 'first'); // the rails have connected: `cold` measures that
   const withoutIt = await repeated(three, 'three', three.memory.slice(0, baseline), {
     length: baseline,
   });

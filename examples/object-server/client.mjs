@@ -14,7 +14,7 @@ import { PIECE } from './transfers.mjs';
 
 const EXPIRES = 600_000; // ms: the last piece of an object is offered before the first one moves
 
-const GRACE = 1000; // ms
+const END_TIMEOUT = 1000; // ms
 
 /** The server has refused a request. */
 class Refused extends Error {}
@@ -132,7 +132,7 @@ export class ObjectClient {
       // After an abort the server ends its transfers, and with them the offers. Then no copy is in flight when the keys
       // end.
       const ended = Promise.all(offers.map(({ released }) => released));
-      if (!(error instanceof Refused)) await Promise.race([ended, sleep(GRACE)]);
+      if (!(error instanceof Refused)) await Promise.race([ended, sleep(END_TIMEOUT)]);
       throw error;
     } finally {
       await Promise.all(offers.map((offer) => offer.close()));

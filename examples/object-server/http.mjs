@@ -1,5 +1,5 @@
 // @ts-check
-// What server.mjs needs of HTTP: conditions and ranges (RFC 9110, 13 and 14), and refusals.
+// The parts of HTTP that server.mjs needs: conditions and ranges (RFC 9110, 13 and 14), and refusals.
 import fresh from 'fresh';
 import { FabricError } from 'libfabric';
 import { combineRanges, parse } from 'range-parser';
@@ -21,7 +21,7 @@ export class Refusal extends Error {
 const etagOf = ({ size, mtimeMs, ino }) =>
   `"${[ino, mtimeMs, size].map((n) => n.toString(36)).join('-')}"`;
 
-/** What identifies a version of an object. @param {Stats} stats */
+/** The validator fields of a version of an object. @param {Stats} stats */
 export const validatorsOf = (stats) => ({
   etag: etagOf(stats),
   'last-modified': new Date(stats.mtimeMs).toUTCString(),
@@ -75,7 +75,7 @@ export function rangeOf({ headers }, stats) {
     return undefined;
   }
   const { type, code, ranges } = parse(stats.size, range);
-  if (type !== 'bytes' || (code & 1) !== 0) return undefined; // what is malformed is ignored
+  if (type !== 'bytes' || (code & 1) !== 0) return undefined; // a malformed range is ignored
   const [first, ...others] = combineRanges(ranges);
   if (first === undefined && code !== 0) {
     const headers = { 'content-range': `bytes */${stats.size}` };

@@ -42,9 +42,9 @@ const LIMITS = {
   maxHeaderSize: MAX_HEADERS,
   headersTimeout: 10_000, // ms
   connectionsCheckingInterval: 1000,
-  requestTimeout: 0, // large bodies take as long as they take, but
+  requestTimeout: 0, // no limit, because large bodies take long
 };
-const IDLE = 30_000; // ms without a byte end a connection, unless the engine moves the bytes
+const IDLE = 30_000; // ms: a connection without traffic is closed after this time, unless the engine moves its bytes
 const MAX_CONNECTIONS = 1000;
 
 // Opening a FIFO would wait for another process, and a link may lead out of the folder.
@@ -134,7 +134,7 @@ export async function objectServer(folder, engine, { buffers = 4 } = {}) {
     try {
       if (client) await engineMoves(request, transfers.receive(file, client, signal));
       else await pipeline(request, file.createWriteStream());
-      // From here to the rename no other request comes in between.
+      // No other request runs between this line and the rename.
       const validators = validatorsOf(lstatSync(part));
       const status = replaced(path, request) ? 200 : 201;
       renameSync(part, path);

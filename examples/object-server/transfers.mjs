@@ -29,7 +29,7 @@ export class Transfers {
   }
 
   /**
-   * The client of a request and what its tokens open, undefined without tokens.
+   * The client of a request and the grants of its tokens. Undefined without tokens.
    *
    * @param {IncomingHttpHeaders} headers
    * @param {'read' | 'write'} access
@@ -85,7 +85,8 @@ export class Transfers {
   }
 
   /**
-   * Moves the pieces through the two halves of a buffer: one is on its way while the file has the other.
+   * Moves the pieces through the two halves of a buffer: one is transferred while the file is read into, or written
+   * from, the other.
    *
    * @param {Grant[]} grants
    * @param {AbortSignal} signal

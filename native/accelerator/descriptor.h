@@ -8,7 +8,7 @@ namespace accelerator {
 // Owns the descriptor of a dmabuf.
 class Descriptor {
  public:
-  // Child processes must not get it, and not all libraries see to that.
+  // Child processes must not inherit it, and not all libraries prevent that.
   explicit Descriptor(int fd) : fd_(fd) { ::fcntl(fd, F_SETFD, FD_CLOEXEC); }
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;

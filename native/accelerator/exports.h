@@ -12,7 +12,7 @@
 // the library is not installed or too old, or the code of a wrong argument.
 //
 // A Vendor has kLibrary, the name of the library, and the library's texts of a result, which are
-// empty if it does not know the result: nameOf(result), textOf(result).
+// empty if the library has none for the result: nameOf(result), textOf(result).
 namespace accelerator {
 
 template <typename Vendor>

@@ -54,14 +54,14 @@ class Memory {
     return accelerator::isRegistered(Vendor::kIface, allocation.pointer(), allocation.length());
   }
 
-  // What the garbage collector finds stays allocated: a NIC may still write to it.
+  // Memory that is garbage collected stays allocated: a NIC may still write to it.
   static void collected(Napi::BasicEnv, Allocation* held) {
     const std::unique_ptr<Allocation> allocation(held);
     const bool unused = workerEnds() && !allocation->freed() && !isRegistered(*allocation);
     if (!unused) allocation->abandon();
   }
 
-  // What the garbage collector finds stays open: the program may still use its number.
+  // A descriptor that is garbage collected stays open: the program may still use its number.
   static void collectedDmabuf(Napi::BasicEnv, Descriptor* held) {
     const std::unique_ptr<Descriptor> descriptor(held);
     if (!workerEnds()) descriptor->abandon();

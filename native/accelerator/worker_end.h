@@ -3,8 +3,8 @@
 #include <napi.h>
 #include <uv.h>
 
-// The end of a worker, also by terminate(). What it has not freed is then freed for it, because
-// nothing of its JavaScript is left. The main thread ends with its process, which frees everything.
+// The end of a worker, also by terminate(). Memory that it has not freed is then freed, because
+// its JavaScript no longer runs. The main thread ends with its process, which frees everything.
 namespace accelerator {
 
 // Whether the worker of this thread is ending. Finalizers run after it was set.

@@ -11,7 +11,7 @@
 namespace cuda {
 namespace {
 
-// The driver's name or text of a result. Empty if it does not know the result.
+// The driver's name or text of a result. Empty if the driver has none for the result.
 std::string textFrom(const Call<Result, const char**>& lookUp, Result result) {
   const char* text = nullptr;
   const bool found = lookUp.attempt(result, &text) == kSuccess && text != nullptr;
@@ -61,7 +61,7 @@ Napi::Value devices(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// pointerAttributes(pointer): undefined if the driver does not know the address.
+// pointerAttributes(pointer): undefined if the address is not in CUDA's memory.
 Napi::Value pointerAttributes(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto found = attributesOf(accelerator::addressFrom(info[0], "pointer"));

@@ -46,7 +46,7 @@ PrimaryContext::PrimaryContext(Device device) : device_(device) {
 }
 
 PrimaryContext::~PrimaryContext() {
-  // There is nobody to report a failure to, and nothing depends on it.
+  // A failure cannot be reported, and has no consequence.
   Driver::loaded().primaryRelease.attempt(device_);
 }
 

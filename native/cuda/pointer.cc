@@ -27,8 +27,8 @@ Dmabuf exportDmabuf(int device, DevicePointer pointer, size_t length) {
   const Driver& driver = Driver::get();
   const PrimaryContext context(deviceAt(device));
   const CurrentContext current(context);
-  // The NIC must see what synchronous copies have written. Memory of some allocators does not have
-  // this attribute.
+  // The NIC must read the bytes that synchronous copies have written. Memory of some allocators
+  // does not have this attribute.
   const unsigned yes = 1;
   driver.pointerSetAttribute.attempt(&yes, kSyncMemops, pointer);
   const auto page = static_cast<DevicePointer>(sysconf(_SC_PAGESIZE));

@@ -15,7 +15,7 @@ struct PointerAttributes {
   size_t length;
 };
 
-// What the driver knows of an address. Nothing if the address is none of its own. Throws
+// The driver's attributes of an address. Empty if the address is not in CUDA's memory. Throws
 // CallFailure.
 std::optional<PointerAttributes> attributesOf(DevicePointer pointer);
 

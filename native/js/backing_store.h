@@ -16,10 +16,10 @@ namespace fab {
 // The addon uses backing stores only if the runtime is Node.js itself, built with the same C++
 // library as this addon. In other runtimes it accepts only memory that cannot be detached.
 
-// Throws Misuse where backing stores can't be used.
+// Throws Misuse if backing stores cannot be used.
 void requireBackingStores(Napi::Env env, const char* what);
 
-// The memory of an ArrayBuffer or a SharedArrayBuffer. If the runtime can't hold backing stores,
+// The memory of an ArrayBuffer or a SharedArrayBuffer. If the runtime cannot hold backing stores,
 // throws Misuse for an ArrayBuffer, and returns null for a SharedArrayBuffer, whose memory stays as
 // long as JavaScript refers to it.
 Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name);

@@ -89,8 +89,8 @@ void keepTrafficClass(fi_info& entry, const fi_info* hints) {
   if (entry.tx_attr->tclass == FI_TC_UNSPEC) entry.tx_attr->tclass = hints->tx_attr->tclass;
 }
 
-// The entries for hints. Some providers get larger queues than the hints ask for: their sizes are
-// minima.
+// The entries for hints. For some providers, queues are larger than the hints request, because the
+// sizes in hints are minima.
 std::shared_ptr<fi_info> entriesFor(InfoRequest& request) {
   auto list = ask(request);
   if (!request.hints) return list;

@@ -79,7 +79,7 @@ class Members {
   const Napi::Object object_;
 };
 
-// transferStart(engine, order): { handle, id }, or undefined if the offer has ended
+// transferStart(engine, order): { handle, id }, or undefined if the offer is no longer valid
 Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto hub = unwrap<Hub>(args[0]);
@@ -118,7 +118,8 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
 }
 
 // transferRepeat(engine, transfer): starts an ended transfer again. Returns its new id, or 0 if a
-// copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
+// copy of a slice failed, so that its number may still arrive, or -1 if the offer is no longer
+// valid
 Napi::Value transferRepeat(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
   if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);

@@ -11,9 +11,9 @@
 #include <string>
 
 // The addon is one binary for every libfabric. It is compiled with the headers of 1.17, runs with
-// any later release, and asks for the newest API version that both the addon and the library know.
-// The requested version changes the following (v1.17.0 to v2.6.0,
-// `git grep api_version -- src prov`):
+// any later release, and requests the newest API version that both the addon and the library
+// support. The requested version changes the following (v1.17.0 to v2.6.0, `git grep api_version --
+// src prov`):
 //
 //   1.18  efa uses the device's RDMA on devices 0xefa0 and 0xefa1, instead of emulating it, and
 //         accepts FI_OPT_EFA_USE_DEVICE_RDMA
@@ -28,7 +28,7 @@
 //
 // - This file defines the newest form of each structure that libfabric writes, or whose size
 //   depends on the requested version.
-// - Entries of fi_getinfo(3) have the newest form that the loaded library knows, regardless
+// - Entries of fi_getinfo(3) have the newest form that the loaded library has, regardless
 //   of the symbol version that returned them. The addon passes them back to the library unchanged.
 // - libfabric truncates hints to the form of the symbol version that the binary is linked with. The
 //   addon therefore refuses hints that its headers lack (info_from_js.cc).

@@ -26,7 +26,7 @@ std::chrono::nanoseconds processorTime(pthread_t thread) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// The closing thread and its waiting caller share this object. The last of them destroys it.
+// The closing thread and its waiting caller share this object. The last one destroys it.
 struct Attempt {
   explicit Attempt(Fid<fid_ep> fid) : endpoint(std::move(fid)) {}
 

@@ -29,7 +29,7 @@ struct Registry {
   std::set<std::set<std::string>> handshakes;  // by pairs of names
 };
 
-// The domain no longer reaches the name. Returns whether the name needs no entry any more.
+// Records that the domain no longer reaches the name. Returns whether the entry can be removed.
 bool forget(Name& entry, const Domain& domain, const std::string& name,
             std::unordered_set<std::string>& gone) {
   entry.inserters.erase(&domain);

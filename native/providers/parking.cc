@@ -12,7 +12,7 @@ namespace {
 struct Orphans {
   std::mutex mutex;
   std::vector<Parking> parkings;
-  uint64_t looks = 0;  // calls of closeUnreachableOrphans()
+  uint64_t checks = 0;  // calls of closeUnreachableOrphans()
 };
 
 // Never destroyed, because it is used while static objects are destroyed.
@@ -53,12 +53,12 @@ void Parking::orphan(Parking parking) {
 }
 
 // Closes without holding the mutex: if a provider call does not return, other threads must not wait
-// for this thread. A thread that looks in the meantime does not find the parkings, so this thread
-// then looks again.
+// for this thread. A thread that checks in the meantime does not find the parkings, so this thread
+// then checks again.
 void Parking::closeUnreachableOrphans() {
-  auto& [mutex, kept, looks] = all();
+  auto& [mutex, kept, checks] = all();
   std::unique_lock<std::mutex> lock(mutex);
-  uint64_t look = ++looks;
+  uint64_t check = ++checks;
   for (;;) {
     std::vector<Parking> parkings;
     parkings.swap(kept);
@@ -68,8 +68,8 @@ void Parking::closeUnreachableOrphans() {
     for (Parking& parking : parkings) {
       if (!parking.empty()) kept.push_back(std::move(parking));
     }
-    if (looks == look) return;
-    look = looks;
+    if (checks == check) return;
+    check = checks;
   }
 }
 

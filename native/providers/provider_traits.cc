@@ -117,7 +117,7 @@ ProviderTraits efa() {
   efa.sharedAtomics = 4096;
   // The same as shm, whose code efa shares since 1.19.
   efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
-  // 1.17 to 1.22: it copies only what has no descriptor.
+  // 1.17 to 1.22: it copies only memory that has no descriptor.
   efa.readsInjected = FI_MAJOR(fi_version()) < 2;
   efa.registersDmabufs = true;
   efa.abortedBySender = kPeerAborted;

@@ -8,8 +8,8 @@
 
 #include "../util/error.h"
 
-// What each provider needs from this package beyond the attributes of its entries. Only this file
-// knows providers by name.
+// The requirements of each provider beyond the attributes of its entries. Only this file contains
+// the names of providers.
 namespace fab {
 
 struct ProviderTraits {
@@ -45,8 +45,8 @@ struct ProviderTraits {
   bool overrunsQueues = false;
   // A full transmit queue drops operations: no more of them may be in flight than it has room for.
   bool overrunsSends = false;
-  // With queues smaller than these, the provider loses operations or worse. SIZE_MAX: with queues
-  // smaller than the provider's own queues.
+  // With queues smaller than these, the provider loses operations or corrupts memory. SIZE_MAX:
+  // with queues smaller than the provider's own queues.
   size_t leastSends = 0;
   size_t leastReceives = 0;
   // The provider's own transmit queue must have room for the packets that a peer may ask for at a

@@ -15,7 +15,7 @@ namespace {
 // This bit has no effect on a regular file, so it can mark a file that has a lock.
 constexpr mode_t kMark = S_ISVTX;
 
-// Whether the name is that of a region: PID:NAMESPACE:USER:NUMBER of shm, see own_name.h, or
+// Whether this is the name of a region: PID:NAMESPACE:USER:NUMBER of shm, see own_name.h, or
 // GID_QPN_QKEY_USER of efa.
 bool isRegion(const std::string& name) {
   const auto matches = [&](const char* format) {

@@ -6,8 +6,8 @@
 namespace fab {
 
 // Shows other processes that the endpoint of a region (shared_regions.h) is open, by a lock
-// (flock(2)) on the region's file. The kernel releases the lock when the process ends, however it
-// ends. Other processes can therefore distinguish the files of killed processes from those of
+// (flock(2)) on the region's file. The kernel releases the lock when the process exits or is
+// killed. Other processes can therefore distinguish the files of killed processes from those of
 // living ones, also across PID namespaces. Files without the mark of this class, such as those of C
 // programs, have no such lock.
 class RegionLock {

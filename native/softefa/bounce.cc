@@ -39,7 +39,8 @@ class Bounce {
 
   CopyResult run(Direction direction, void* local, uint64_t remote, uint32_t length) {
     if (slot_ == nullptr) return unanswered();
-    // The previous holder may have died and left a request behind, perhaps before it rang.
+    // The previous holder may have died and left a request behind, perhaps before it rang the
+    // doorbell.
     if (slot_->state.load(std::memory_order_acquire) != kBounceIdle) ring();
     if (!awaitIdle()) return unanswered();
     slot_->address = remote;
@@ -57,10 +58,10 @@ class Bounce {
   }
 
  private:
-  // Returns nullptr if the peer has ended or is silent.
+  // Returns nullptr if the peer has exited or is silent.
   BounceSlot* take() const {
     const auto isDead = [this](uint32_t holder) { return peer_.visitorDead(holder); };
-    for (unsigned attempt = 1; !givenUp(); ++attempt) {
+    for (unsigned attempt = 1; !isOver(); ++attempt) {
       for (BounceSlot& slot : peer_.header().bounce) {
         if (slot.lock.tryLock(peer_.visitorId(), isDead, attempt)) return &slot;
       }
@@ -82,7 +83,7 @@ class Bounce {
     while ((state = slot_->state.load(std::memory_order_acquire)) != kBounceIdle) {
       if (!peer_.alive()) return false;
       // Withdraw the request, so that it is not served after its memory is deregistered.
-      if (givenUp() && slot_->state.compare_exchange_strong(state, kBounceIdle)) return false;
+      if (isOver() && slot_->state.compare_exchange_strong(state, kBounceIdle)) return false;
       serveOthers();
       futexWait(slot_->state, state, kMillisecond);
     }
@@ -90,8 +91,8 @@ class Bounce {
   }
 
   CopyResult unanswered() const { return peer_.alive() ? CopyResult::kSilent : CopyResult::kGone; }
-  bool givenUp() const { return !peer_.alive() || now() > deadline_; }
-  // Serves requests of peers meanwhile, because the peer may be waiting for this process.
+  bool isOver() const { return !peer_.alive() || now() > deadline_; }
+  // Serves requests of peers during a wait, because the peer may be waiting for this process.
   static void serveOthers() { serveBounces(Runtime::get().segment()); }
 
   const PeerSegment& peer_;

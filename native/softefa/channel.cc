@@ -90,7 +90,7 @@ void CompletionChannel::announce(uint64_t cookie) const {
 void CompletionChannel::announce(const std::string& folder, uint32_t number, uint64_t cookie) {
   sockaddr_un address;
   if (!toAddress(socketPath(folder, number), address)) return;
-  // If the socket is full, its events already wake the reader.
+  // If the socket is full, the events in it already wake the reader.
   ::sendto(sender(), &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
            reinterpret_cast<sockaddr*>(&address), sizeof(address));
 }

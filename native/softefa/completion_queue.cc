@@ -60,8 +60,8 @@ void CompletionQueue::countEvent() {
 void CompletionQueue::awaitAcknowledgements() {
   ibv_cq_ex& cq = handle_.verbs;
   ::pthread_mutex_lock(&cq.mutex);
-  // A program that reads events from the descriptor itself acknowledges more than were counted
-  // here.
+  // A program that reads events from the descriptor itself acknowledges more events than were
+  // counted here.
   const auto missing = [&] {
     return static_cast<int32_t>(reportedEvents_ - cq.comp_events_completed);
   };

@@ -30,8 +30,8 @@ struct EfaCq {
   bool (*wc_is_unsolicited)(efadv_cq* cq);
 };
 
-// A completion queue. Completions of sends are in a list of this process. Completions of receives
-// are where peers put them, in the regions of the attached queue pairs.
+// A completion queue. Completions of sends are in a list of this process. Peers put the
+// completions of receives into the regions of the attached queue pairs.
 //
 //   completion_queue.cc    polling through the library
 //   direct_completions.cc  queues that the user reads itself
@@ -54,7 +54,7 @@ class CompletionQueue {
   bool used() const { return !queuePairs_.empty(); }
   // Called before it is destroyed: waits until the user has acknowledged all events that it got.
   void awaitAcknowledgements();
-  // Called for each event that the user gets.
+  // Called for each event that the user receives.
   void countEvent();
 
   // Any thread may call it. Returns true if the completion will not be polled through the library;
@@ -66,7 +66,7 @@ class CompletionQueue {
   void end();
   int poll(int count, ibv_wc* wc);
   // Requests an event on the channel for the next completion. A completion that nobody has polled
-  // yet counts: the doorbell of hardware tells how far the queue was read.
+  // yet counts: on hardware, the doorbell reports how far the queue was read.
   int arm();
   const Completion& current() const { return current_; }
 

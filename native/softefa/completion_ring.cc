@@ -68,7 +68,7 @@ void CompletionRing::write(const Completion& completion) {
   CompletionDescriptor entry = describe(completion, withSgid_);
   entry.flags |= CompletionDescriptor::kPhase.in((written_ / entries_ + 1) & 1);
   ++written_;
-  // Writes the flags last, because they tell the user that the rest of the entry is complete.
+  // Writes the flags last, because they show the user that the rest of the entry is complete.
   uint8_t* to = buffer() + index * sizeof(entry);
   const auto* from = reinterpret_cast<const uint8_t*>(&entry);
   constexpr size_t kFlags = offsetof(CompletionDescriptor, flags);
@@ -78,8 +78,8 @@ void CompletionRing::write(const Completion& completion) {
 }
 
 bool CompletionRing::take(Completion& completion) {
-  if (!told_) {
-    told_ = true;
+  if (!everRung_) {
+    everRung_ = true;
     if (written_ > entries_) read_ = written_ - entries_;
   }
   if (read_ >= written_) return false;
@@ -88,9 +88,9 @@ bool CompletionRing::take(Completion& completion) {
   return true;
 }
 
-bool CompletionRing::asked() {
+bool CompletionRing::wasRung() {
   look();
-  return std::exchange(asked_, false);
+  return std::exchange(rung_, false);
 }
 
 void CompletionRing::look() {
@@ -99,15 +99,15 @@ void CompletionRing::look() {
   const auto step = static_cast<uint16_t>(CompletionDoorbell::kConsumed.of(bell) -
                                           CompletionDoorbell::kConsumed.of(lastBell_));
   lastBell_ = bell;
-  told_ = true;
+  everRung_ = true;
   read_ += step;
   // The doorbell has 16 bits, and more entries than they count may have been read since the last
   // one.
   while (unread() > entries_ && unread() >= kBellRange) read_ += kBellRange;
-  // Each change counts as a request for an event: between two looks, the user may have requested
+  // Each change counts as a request for an event: between two polls, the user may have requested
   // one and then overwritten the request with a read position. A spurious event is allowed; a
   // missing one is not.
-  asked_ = true;
+  rung_ = true;
 }
 
 void CompletionRing::forget(const QueuePair& queuePair) {

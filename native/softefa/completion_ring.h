@@ -27,17 +27,17 @@ class CompletionRing {
   std::atomic<uint32_t>& doorbell() const;
 
   // Overwrites the oldest entry if the user has not read it: as on hardware, an overrun is not
-  // noticed. The doorbell does not tell: the efa provider and rdma-core ring it only at the end of
-  // a poll that has left entries.
+  // noticed. The doorbell does not show it: the efa provider and rdma-core ring it only at the end
+  // of a poll that has left entries.
   void write(const Completion& completion);
   // The number of entries that the user has not read, according to the doorbell: there may be
   // fewer.
-  uint64_t unread() const { return told_ && read_ < written_ ? written_ - read_ : 0; }
+  uint64_t unread() const { return everRung_ && read_ < written_ ? written_ - read_ : 0; }
   // Reads an entry for a user that polls through the library.
   bool take(Completion& completion);
   // Whether the doorbell has been rung since the last call. Each ring counts as a request for an
   // event.
-  bool asked();
+  bool wasRung();
   // Handles a queue pair that is destroyed: its user skips the queue pair's entries without a
   // doorbell.
   void forget(const QueuePair& queuePair);
@@ -53,8 +53,8 @@ class CompletionRing {
   uint64_t written_ = 0;
   uint64_t read_ = 0;  // including skipped entries
   uint32_t lastBell_ = 0;
-  bool told_ = false;  // whether the user has ever written how far it has read
-  bool asked_ = false;
+  bool everRung_ = false;  // whether the user has ever written how far it has read
+  bool rung_ = false;
 };
 
 }  // namespace softefa

@@ -61,7 +61,7 @@ class Sender {
     const uint64_t number = region_.claimed.load(std::memory_order_relaxed);
     if (number == region_.posted.load(std::memory_order_acquire)) return false;
     receive_ = to_.view.receive(number);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the owner may write what it likes
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the owner may write any value
     return true;
   }
 

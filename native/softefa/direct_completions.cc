@@ -87,7 +87,7 @@ bool CompletionQueue::serve() {
   bool unread = false;
   {
     std::lock_guard<std::mutex> list(pushing_);
-    if (ring_->asked()) {
+    if (ring_->wasRung()) {
       armed_ = true;
       unread = ring_->unread() != 0;
     }

@@ -13,7 +13,7 @@ namespace {
 // Requests per queue in one turn of the engine.
 constexpr uint32_t kFetchBatch = 64;
 
-// Counts requests, so that a test can see that this path was used.
+// Counts requests, so that a test can check that this path was used.
 void countFetched(uint32_t requests) {
   if (requests != 0) {
     Runtime::get().space().knobs().fetched.fetch_add(requests, std::memory_order_relaxed);

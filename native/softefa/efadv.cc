@@ -1,5 +1,5 @@
 // The symbols of libefa. Their structures grow with each release: `inlen` is the size of the
-// structure that the caller knows. This file defines structures that the headers of the build lack.
+// caller's structure. This file defines structures that the headers of the build lack.
 
 #include <infiniband/efadv.h>
 

@@ -26,11 +26,11 @@ constexpr uint64_t kRefreshNs = 100 * kMillisecond;
 constexpr uint64_t kIdleRefreshNs = 1000 * kMillisecond;
 // The shortest sleep between two polls of doorbells. A shorter one would take the core from the
 // processes that must respond.
-constexpr uint64_t kShortestNap = 50 * kMicrosecond;
-constexpr uint64_t kLongestNap = kMillisecond;
-constexpr uint64_t kNapShare = 8;
+constexpr uint64_t kMinSleep = 50 * kMicrosecond;
+constexpr uint64_t kMaxSleep = kMillisecond;
+constexpr uint64_t kSleepShare = 8;
 // Polls without result before a sleep.
-constexpr int kIdleLooks = 20;
+constexpr int kIdlePolls = 20;
 
 }  // namespace
 
@@ -120,7 +120,7 @@ bool Engine::pass(uint64_t& due) {
   while (waiting_.load() != 0) ::sched_yield();
   const std::lock_guard<std::mutex> lock(mutex_);
   bool worked = false;
-  if (watched_ != 0) segment_.header().looks.fetch_add(1, std::memory_order_seq_cst);
+  if (watched_ != 0) segment_.header().doorbellPolls.fetch_add(1, std::memory_order_seq_cst);
   for (QueuePair* queuePair : queuePairs_) {
     worked |= queuePair->fetch();
     worked |= queuePair->turn(due);
@@ -141,7 +141,7 @@ bool Engine::turnWaiting(uint64_t& due) {
 
 // The time to sleep between two polls of doorbells. It grows with the idle time.
 uint64_t Engine::sleepBetweenPolls(uint64_t idle) const {
-  return std::clamp(idle / kNapShare, kShortestNap, kLongestNap);
+  return std::clamp(idle / kSleepShare, kMinSleep, kMaxSleep);
 }
 
 void Engine::loop() {
@@ -165,7 +165,7 @@ void Engine::loop() {
       refreshed = time;
     }
     const bool watching = watched_.load(std::memory_order_relaxed) != 0;
-    if (++idle < (watching ? kIdleLooks : kIdleTurns)) {
+    if (++idle < (watching ? kIdlePolls : kIdleTurns)) {
       // Users that read their queues themselves do not yield, so this thread would wait for the end
       // of their time slice.
       if (watching) {
@@ -184,7 +184,7 @@ void Engine::loop() {
     }
     header.sleeping.store(0, std::memory_order_relaxed);
     // If nothing ended the sleep early, poll only once before the next sleep.
-    idle = watching && header.doorbell.load(std::memory_order_relaxed) == bell ? kIdleLooks - 1 : 0;
+    idle = watching && header.doorbell.load(std::memory_order_relaxed) == bell ? kIdlePolls - 1 : 0;
   }
 }
 

@@ -19,7 +19,7 @@ class Sysfs;
 //
 // - holds the lifelines;
 // - copies for peers that cannot copy themselves;
-// - takes back what processes have left claimed when they ended;
+// - takes back receives that processes had claimed when they ended;
 // - drives the queue pairs: all of them in asynchronous mode, or if the user waits for completions
 //   through a channel; otherwise only requests that wait, for example for a receive of the peer;
 // - polls the doorbells of queues that users fill or read themselves.
@@ -38,7 +38,7 @@ class Engine {
   void watch();
   void watch(CompletionQueue& queue);
   void unwatch();
-  // Hides the queue pairs of a device from peers for ever.
+  // Hides the queue pairs of a device from peers permanently.
   void hideQueuePairs(const Context& context);
   // Makes every queue pair count the operations of peers.
   void collect();

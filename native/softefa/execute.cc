@@ -49,7 +49,7 @@ class Execution {
   }
 
  private:
-  // The sender of a datagram does not learn of failures.
+  // A failure of a datagram is not reported to its sender.
   Outcome fail(Status status) {
     const bool local = status == Status::kLocalInvalidLkey || status == Status::kLocalBadLength ||
                        status == Status::kLocalUnsupportedOp;
@@ -157,18 +157,17 @@ class Execution {
     if (remote.view.region->served.load(std::memory_order_relaxed) == 0) return false;
     const uint64_t time = now();
     SegmentHeader& header = remote.peer->header();
-    const uint32_t looks = header.looks.load(std::memory_order_seq_cst);
+    const uint32_t polls = header.doorbellPolls.load(std::memory_order_seq_cst);
     if (request_.unseenSince == 0) {
       request_.unseenSince = time;
-      request_.receiverLooks = looks;
+      request_.receiverPolls = polls;
       Engine::wake(header);
     }
     const uint64_t timeout = Options::get().timeoutMs * kMillisecond;
-    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < timeout;
+    return polls - request_.receiverPolls < 2 && time - request_.unseenSince < timeout;
   }
 
-  // The kernel destroys the queue pairs of a process when it ends, however it ends. Its NIC
-  // remains.
+  // The kernel destroys the queue pairs of a process when it exits or is killed. Its NIC remains.
   bool accepts(const RemoteQueuePair& remote) const {
     if (!remote.current() || !remote.peer->alive()) return false;
     const QueuePairEntry& entry = *remote.entry;

@@ -19,7 +19,7 @@ struct Outcome {
   static Outcome again(uint64_t due) { return {false, Status::kOk, due}; }
 };
 
-// Executes a work request. The initiator plays the NICs of both sides.
+// Executes a work request. The initiator acts as the NICs of both sides.
 Outcome execute(QueuePair& queuePair, WorkRequest& request);
 
 }  // namespace softefa

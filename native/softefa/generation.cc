@@ -18,19 +18,17 @@ constexpr uint32_t kRdma = kRdmaRead | kRdmaWrite;
 
 constexpr Generation kGenerations[] = {
     // Nitro 3: C5n, G4dn. By AWS's user guide (efa.html), RDMA exists since Nitro 4. P4d has reads,
-    // which libfabric knows: efa_rdm_interop_rdma_read() pairs an 0xefa0 with no other id. Guess:
+    // and libfabric uses them: efa_rdm_interop_rdma_read() pairs an 0xefa0 with no other id. Guess:
     // every 0xefa0 retries after RNR, which came with release 1.10 of the driver.
     {0xefa0, kEvery, kEvery | kRdmaRead | kDataPolling128},
     // Nitro 4, according to published outputs of fi_info and fabtests: it writes at 100 Gbit/s,
-    // like
-    // P5. By the guide all Nitro 4 devices read and most write. Guess: most have no unsolicited
-    // write
-    // receive.
+    // like P5. By the guide all Nitro 4 devices read and most write. Guess: most have no
+    // unsolicited write receive.
     {0xefa1, kEvery | kRdma, kEvery | kRdma | kUnsolicitedWriteRecv | kDataPolling128},
     // Nitro 5: P5en. It has unsolicited write receive, according to a maintainer (libfabric, issue
     // 11054). Guess: P5en is 0xefa2, because the id increases with the version of Nitro.
     {0xefa2, kAllCapabilities, kAllCapabilities | kDataPolling128},
-    // The driver knows 0xefa3 since July 2024, and rdma-core 65 knows 0xefa4. Guess: they have at
+    // The driver lists 0xefa3 since July 2024, and rdma-core 65 lists 0xefa4. Guess: they have at
     // least these capabilities, and perhaps those that no source assigns to a device.
     {0xefa3, kAllCapabilities, kAllCapabilities | kOnDemand},
     {0xefa4, kAllCapabilities, kAllCapabilities | kOnDemand},

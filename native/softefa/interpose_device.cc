@@ -33,7 +33,7 @@ Device makeDevice(uint32_t nic) {
 }
 
 std::vector<Device>& devices() {
-  // Never destroyed, because callers keep pointers to them, which exit handlers may use.
+  // Never destroyed, because callers keep pointers to the devices, which exit handlers may use.
   static std::vector<Device>& all = *[] {
     auto list = std::make_unique<std::vector<Device>>();
     for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
@@ -101,7 +101,8 @@ SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { retur
 
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
   Context& opened = Context::of(context);
-  // The kernel destroys what is left. The user may not use it, but still has pointers to it.
+  // The kernel destroys the remaining objects. The user must not use them, but still has pointers
+  // to them.
   Runtime::get().engine().hideQueuePairs(opened);
   if (opened.pds.used == 0 && opened.cqs.used == 0) destroy(opened);
   return 0;

@@ -36,8 +36,8 @@ int checkAccess(unsigned access) {
   return (access & ~supported) != 0 ? EOPNOTSUPP : 0;
 }
 
-// The domain that registrations and address handles keep: not a parent domain, of which the kernel
-// does not know.
+// The domain that registrations and address handles keep. It is not a parent domain, because the
+// kernel has none.
 ProtectionDomain& originalOf(ibv_pd* pd) {
   auto& domain = *reinterpret_cast<ProtectionDomain*>(pd);
   return domain.original != nullptr ? *domain.original : domain;
@@ -69,7 +69,7 @@ uint64_t startOf(int fd, const struct stat& status) {
   return position < 0 ? 0 : static_cast<uint64_t>(position);
 }
 
-// The size of a file, or 0 if it has none. A dma-buf tells its size only by lseek(2), and permits
+// The size of a file, or 0 if it has none. A dma-buf reports its size only by lseek(2), and permits
 // no other positions than its start and its end.
 uint64_t sizeOf(int fd, const struct stat& status) {
   if (S_ISREG(status.st_mode)) return static_cast<uint64_t>(status.st_size);

@@ -39,7 +39,7 @@ struct FaultRule {
   std::atomic<uint32_t> qpn;    //  8  kAny: any
   std::atomic<uint32_t> count;  // 12  remaining uses, kAny: unlimited
   std::atomic<uint32_t> value;  // 16
-  std::atomic<uint32_t> hits;   // 20  how often it took effect
+  std::atomic<uint32_t> hits;   // 20  how often the fault occurred
   std::atomic<uint32_t> after;  // 24  remaining calls and operations before the first use
   uint32_t reserved;            // 28
 

@@ -10,8 +10,8 @@
 namespace softefa {
 namespace {
 
-// During its lifetime, the kernel also looks at a lifeline that is not in the list yet, or no
-// longer. If the process is killed meanwhile, the lifeline does not stay held. (If another process
+// During its lifetime, the kernel also checks a lifeline that is not yet in the list, or no longer
+// in it. If the process is killed meanwhile, the lifeline does not stay held. (If another process
 // has just acquired it, with the same thread id in another PID namespace, the kernel mistakes it
 // for this one.)
 class Pending {

@@ -10,7 +10,7 @@
 namespace softefa {
 
 // A word in shared memory that shows, with one load, whether the process that holds it has ended.
-// It is a robust futex: the kernel marks the word when the holding thread ends, however it ends.
+// It is a robust futex: the kernel marks the word when the holding thread exits or is killed.
 // The kernel compares the word with the thread id in the holder's own PID namespace, so the id may
 // mean something else to other processes.
 class Lifeline {

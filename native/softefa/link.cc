@@ -22,7 +22,8 @@ uint64_t rateOf(const LinkEnd& end) {
   return end.process.rate;
 }
 
-// Occupies a link from `begin` on, or from when it is free. Returns when that ends.
+// Occupies a link from `begin` on, or from the time when the link is free. Returns the end of this
+// time.
 uint64_t occupy(std::atomic<uint64_t>& busyUntil, uint64_t begin, uint64_t nanoseconds) {
   uint64_t free = busyUntil.load(std::memory_order_relaxed);
   uint64_t end;

@@ -9,9 +9,10 @@
 namespace softefa {
 
 // A member of a namespace: the folder "<pid>.<16 random digits>" of a process, with a lock that the
-// kernel releases however the process ends. The lock shows whether a member is alive, across PID
-// namespaces. A pid does not, because two processes in different PID namespaces may have the same
-// pid and start time. Members are created, checked and removed under the lock of the namespace.
+// kernel releases when the process exits or is killed. The lock shows whether a member is alive,
+// across PID namespaces. A pid does not, because two processes in different PID namespaces may have
+// the same pid and start time. Members are created, checked and removed under the lock of the
+// namespace.
 class Member {
  public:
   Member() = default;

@@ -17,7 +17,7 @@ class MemoryTable {
  public:
   explicit MemoryTable(OwnSegment& segment, uint64_t seed);
 
-  // Where a registration has its bytes in this process, and where its users address them.
+  // The address of a registration's bytes in this process, and the address that its users name.
   struct Range {
     uint64_t address;
     uint64_t length;

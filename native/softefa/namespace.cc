@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long an unused namespace is kept.
+// The time for which an unused namespace is kept.
 constexpr time_t kKeepSeconds = time_t{24} * 60 * 60;
 
 std::string prefix() { return "softefa-" + std::to_string(::geteuid()) + "."; }
@@ -110,7 +110,7 @@ void Namespace::join(bool keep) {
       continue;  // its last member removed it in the meantime
     }
     std::error_code ignored;
-    // No process is left that could end the injected faults.
+    // No process is left that can remove the injected faults.
     if (reapDeadMembers(path_) == 0) fs::remove(path_ + "/knobs", ignored);
     self_ = Member(path_);
     knobs_ = openKnobs(path_ + "/knobs");

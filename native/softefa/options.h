@@ -11,7 +11,7 @@ namespace softefa {
 //   NAMESPACE    processes of one user reach each other in one namespace      "default"
 //   DIRECTORY    the directory of shared files                                /dev/shm, else /tmp
 //   KEEP         0: remove counters with the namespace's last process         1
-//   NODE         the host of the namespace that this process plays, 0..65535  0
+//   NODE         the simulated host of this process, 0..65535                 0
 //   NICS         number of devices of a node                                  1
 //   ASYNC        1: an engine thread executes work requests after the post    0
 //   DIRECT       1: queues that the efa provider fills and reads itself       0

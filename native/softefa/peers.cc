@@ -26,7 +26,7 @@ void Peers::refresh() {
     try {
       segments_[member] = std::make_shared<PeerSegment>(space_.memberPath(member));
     } catch (const std::system_error&) {
-      // The member is a controller, is starting, or has ended.
+      // The member is a controller, is starting, or has exited.
     }
   }
 }

@@ -13,7 +13,7 @@
 
 namespace softefa {
 
-// A queue pair of any process, as its senders see it.
+// A queue pair of any process, for its senders.
 struct RemoteQueuePair {
   std::shared_ptr<PeerSegment> peer;
   QueuePairEntry* entry;

@@ -80,7 +80,7 @@ class QueuePair {
 
   int modify(const ibv_qp_attr& attributes, int mask);
   void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
-  // Hides it from peers for ever. Returns when no peer uses it.
+  // Hides it from peers permanently. Returns when no peer uses it.
   void hide();
   // Moves the queue pair to the error state, because its completion queue accepts no more arrivals.
   void enterErrorState();
@@ -176,7 +176,7 @@ class QueuePair {
   Extended handle_{*this};
   ibv_qp_ex& verbs_ = handle_.verbs;
   EfaQp efa_{};
-  // What peers read, and may write. The device itself uses the members below.
+  // Peers read this entry, and may write it. The device itself uses the members below.
   QueuePairEntry* entry_ = nullptr;
   std::atomic<uint32_t> state_{IBV_QPS_RESET};
   std::atomic<uint32_t> qkey_{0};

@@ -70,7 +70,7 @@ void QueuePair::publish(uint32_t slot) {
   view_.region->posted.store(++posted_, std::memory_order_release);
 }
 
-// The receives whose arrivals are there, and were not polled yet.
+// The receives whose arrivals are complete but not polled yet.
 std::vector<bool> QueuePair::arrivedReceives() const {
   std::vector<bool> arrived(receives_.size());
   const uint64_t first = view_.region->consumed;
@@ -89,7 +89,7 @@ void QueuePair::recoverReceives() {
     if (visitor == kAbandoned) {
       lost.push_back(slot);
     } else if (visitor != 0 && segment.visitorDead(visitor)) {
-      // Another thread of the process may still copy. It has ended when this is called again.
+      // Another thread of the process may still copy. It is done before the next call.
       view_.claims[slot].compare_exchange_strong(visitor, kAbandoned);
     }
   }
@@ -141,7 +141,7 @@ bool QueuePair::takeArrival(Completion& completion) {
     ++consumed_;
     view_.region->consumed.store(consumed_, std::memory_order_release);
     if (valid) return true;
-    completion = Completion{};  // so that no receive is freed for it
+    completion = Completion{};  // so that polling it frees no receive
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace softefa {
 
-// Where a ReceiveRegion is in its file, and the lengths of its arrays.
+// The position of a ReceiveRegion in its file, and the lengths of its arrays.
 struct RegionShape {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -53,7 +53,7 @@ struct RegionView {
   uint64_t depth() const { return mask + 1; }
   RqEntry& receive(uint64_t number) const { return receives[number & mask]; }
   Arrival& arrival(uint64_t number) const { return arrivals[number & (2 * mask + 1)]; }
-  // Whether an arrival is there.
+  // Whether an arrival is complete.
   bool hasArrived(uint64_t number) const {
     return arrival(number).sequence.load(std::memory_order_acquire) == number + 1;
   }

@@ -33,7 +33,7 @@ uint64_t pidNamespace() {
 
 bool Segment::visitorDead(uint32_t id) const {
   const Visitor& visitor = header().visitors[placeOf(id)];
-  // A slot is reused only after its visitor has ended.
+  // A slot is reused only after its visitor has exited.
   return !visitor.lifeline.alive() || visitor.tenancy.load() != id / kMaxVisitors;
 }
 

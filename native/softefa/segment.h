@@ -32,7 +32,7 @@ class Segment {
   // Identifies this visitor among all that ever use the same slot.
   uint32_t visitorId() const { return visitorId_; }
   Visitor& visitor() const { return header().visitors[placeOf(visitorId_)]; }
-  // Whether a visitor's process has ended.
+  // Whether a visitor's process has exited.
   bool visitorDead(uint32_t id) const;
 
  protected:

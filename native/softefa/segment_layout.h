@@ -22,7 +22,7 @@ constexpr uint32_t kSegmentVersion = 6;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
-constexpr uint32_t kMaxVisitors = SOFTEFA_MAX_VISITORS;  // each reset of a queue pair looks at all
+constexpr uint32_t kMaxVisitors = SOFTEFA_MAX_VISITORS;  // each reset of a queue pair checks all
 #else
 constexpr uint32_t kMaxVisitors = 1024;
 #endif
@@ -84,7 +84,7 @@ struct alignas(64) BounceSlot {
 enum BounceState : uint32_t { kBounceIdle, kBounceAsked, kBounceServed };
 constexpr uint32_t kBounceSlots = 4;
 
-// Until when a NIC is busy, in each direction, if its speed is limited.
+// The time until which a NIC is busy, in each direction, if its speed is limited.
 struct alignas(64) Link {
   std::atomic<uint64_t> sends, receives;
 };
@@ -101,8 +101,8 @@ struct alignas(64) SegmentHeader {
   std::atomic<uint32_t> ready;
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
   std::atomic<uint32_t> sleeping;
-  std::atomic<uint32_t> bounces;  // requested copies
-  std::atomic<uint32_t> looks;    // polls of user doorbells by the engine
+  std::atomic<uint32_t> bounces;        // requested copies
+  std::atomic<uint32_t> doorbellPolls;  // polls of user doorbells by the engine
   NicCounters counters[kMaxNics];
   NicCounters added[kMaxNics];  // the part that was added to the node's counters
   Link links[kMaxNics];

@@ -142,7 +142,7 @@ ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, uint64_
 
 int pollCq(ibv_cq* cq, int count, ibv_wc* wc) { return CompletionQueue::of(cq).poll(count, wc); }
 
-// After a completion was polled, before its user reads it.
+// Called after a completion was polled, before its user reads it.
 int polled(ibv_cq_ex* queue, int result) {
   if (result == 0 && current(queue).isReceive()) leaveReadableStack();
   return result;

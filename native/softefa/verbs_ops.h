@@ -18,13 +18,13 @@ struct CqMemory {
   uint64_t offset;
   uint64_t length;
 };
-// The flags of efadv_create_cq() for what a completion tells.
+// The flags of efadv_create_cq() for the contents of a completion.
 constexpr uint64_t kWithSgid = 1, kWithUnsolicited = 2;
 ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, uint64_t efaFlags,
                     const CqMemory* memory = nullptr);
 int pollCq(ibv_cq* cq, int count, ibv_wc* wc);
 int requestNotify(ibv_cq* cq, int solicitedOnly);
-// `flags` are the ibv_create_cq_wc_flags of the queue: what its completions tell.
+// `flags` are the ibv_create_cq_wc_flags of the queue: the contents of its completions.
 void fillPolling(ibv_cq_ex& cq, uint64_t flags);
 int readSgid(efadv_cq* cq, ibv_gid* gid);
 bool isUnsolicited(efadv_cq* cq);

@@ -8,7 +8,7 @@
 namespace softefa {
 
 // Helpers for structures that grow with every release of libefa. `size` is the size of the
-// structure that the caller knows.
+// caller's structure.
 
 template <class T>
 void give(void* to, uint32_t size, const T& all) {

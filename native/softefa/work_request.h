@@ -38,8 +38,8 @@ struct WorkRequest {
   uint64_t rnrSince = 0;  // when the request first found no receive
   uint32_t rnrLooks = 0;
   uint64_t unseenSince = 0;  // since when the receiver's engine has not polled
-  uint32_t receiverLooks = 0;
-  bool carried = false;  // it has been given its time on the links
+  uint32_t receiverPolls = 0;
+  bool carried = false;  // its time on the links was reserved
   bool placed = false;   // the data of an RDMA has been moved; its immediate may wait for a receive
 };
 

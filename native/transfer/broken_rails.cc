@@ -1,4 +1,4 @@
-// What happens when the provider breaks the endpoint of a rail: the other rails do its work.
+// Handles a rail whose endpoint the provider has broken: the other rails do its work.
 // Transfers, offers and messages for which no rail is left end with the provider's error.
 #include <utility>
 

@@ -35,7 +35,7 @@ void Hub::close() {
   for (const auto& each : transfers) each->fail(FI_ECANCELED, "the transfer engine was closed");
   for (const auto& each : offers) revoke(each);
   closing_ = true;
-  tellIfFlushed();
+  reportIfFlushed();
 }
 
 void Hub::closeWithEnvironment() {
@@ -55,7 +55,7 @@ void Hub::railEnded() {
   offers.swap(offers_);
 }
 
-void Hub::tellIfFlushed() {
+void Hub::reportIfFlushed() {
   if (!closing_.load()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -66,13 +66,13 @@ void Hub::tellIfFlushed() {
     }
   }
   CloseStep step = CloseStep::kFlushing;
-  if (closeStep_.compare_exchange_strong(step, CloseStep::kTelling)) {
+  if (closeStep_.compare_exchange_strong(step, CloseStep::kAnnouncing)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
     sendClosed();
-    closeStep_ = CloseStep::kTold;
-    return tellIfFlushed();
+    closeStep_ = CloseStep::kAnnounced;
+    return reportIfFlushed();
   }
-  if (step != CloseStep::kTold) return;
+  if (step != CloseStep::kAnnounced) return;
   if (closeStep_.compare_exchange_strong(step, CloseStep::kDone)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
   }
@@ -115,7 +115,7 @@ bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
 }
 
 // Returns whether the transfer may use its offer. A withdrawn key stops a NIC, but not a copy into
-// mapped memory, so this side must remember which offers have ended. The caller holds the mutex
+// mapped memory, so this side must record which offers have ended. The caller holds the mutex
 // until the transfer is in the table, where the message that ends the offer finds the transfer.
 bool Hub::admit(Transfer& transfer) {
   const Order& order = transfer.order;
@@ -232,7 +232,7 @@ void Hub::freed(Transfer& transfer, bool ends, bool releases) {
     transfers_.erase(transfer.id);
   }
   report(transfer, ends, releases);
-  tellIfFlushed();
+  reportIfFlushed();
 }
 
 void Hub::report(Transfer& transfer, bool ends, bool releases) {

@@ -65,8 +65,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Drops the messages that still wait for a peer.
   void forget(Peer& peer);
   // Ends all transfers and offers. A first event reports when no copy is in flight and all messages
-  // are sent, including those about these ends. A second event reports when the peers know that the
-  // engine closes.
+  // are sent, including those about these ends. A second event reports when the peers have
+  // got the messages that the engine closes.
   void close();
   bool closed() const { return closed_; }
   // Also closes the engine when the environment ends, such as that of a terminated worker.
@@ -107,11 +107,11 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::vector<std::shared_ptr<Rail>> rails;  // all are added before the first one starts
 
  private:
-  void tellIfFlushed();
+  void reportIfFlushed();
   void tellIfAllSent(Peer& peer);
   bool isLost(const Peer& peer) const;
   void tellPeerState(Peer& peer, bool lost, const std::string& why);
-  void tellRailStates(const Peer* peer, const std::string& why);
+  void reportRailStates(const Peer* peer, const std::string& why);
   RailState stateOf(const Rail& rail) const;
   void enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId, size_t rail);
   void answer(const MessageHeader& header);
@@ -142,16 +142,16 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // A message that could not be sent for this long is dropped. A dropped message of the program is
   // reported.
   static constexpr std::chrono::seconds kMessageTimeout{30};
-  // A peer that was lost by an error of the provider may come back within this time.
-  static constexpr std::chrono::seconds kLostPatience{2};
+  // The time within which a peer that was lost by an error of the provider may come back.
+  static constexpr std::chrono::seconds kLostTimeout{2};
 
   const Settings settings_;
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
   bool closed_ = false;
   std::atomic<bool> closing_{false};
-  // What close() waits for: the messages in flight, then the messages that report the close to the
-  // peers.
-  enum class CloseStep : uint8_t { kFlushing, kTelling, kTold, kDone };
+  // The steps of close(): it waits for the messages in flight, then for the messages that report
+  // the close to the peers.
+  enum class CloseStep : uint8_t { kFlushing, kAnnouncing, kAnnounced, kDone };
   std::atomic<CloseStep> closeStep_{CloseStep::kFlushing};
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};

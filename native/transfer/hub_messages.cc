@@ -30,7 +30,7 @@ void Hub::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t n
 void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
   if (waiting.peer->unsent.fetch_sub(1) == 1) {
     tellIfAllSent(*waiting.peer);
-    tellIfFlushed();
+    reportIfFlushed();
   }
   if (waiting.noteId == 0) return;
   events.add({EventKind::kNotificationSent, waiting.noteId, status, std::move(text), 0, 0});
@@ -126,7 +126,7 @@ bool Hub::peerLeft(const MessageHeader& header) {
   end.status = FI_ECANCELED;
   for (const auto& offer : offers) peerFinished(offer, end);
   tellIfAllSent(*peer);
-  tellIfFlushed();
+  reportIfFlushed();
   return true;
 }
 

@@ -161,7 +161,7 @@ void Hub::released(const std::shared_ptr<Offer>& offer) {
     confirmWithdrawn(offer->to, transfer);
   }
   events.add({EventKind::kOfferReleased, offer->id, 0, {}, 0, 0});
-  tellIfFlushed();
+  reportIfFlushed();
 }
 
 }  // namespace fab::transfer

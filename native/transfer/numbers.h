@@ -34,8 +34,8 @@ class Numbers {
     for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
   }
 
-  // Takes a range of at least `count` numbers. Returns its first number. find() knows the range
-  // only after show().
+  // Takes a range of at least `count` numbers. Returns its first number. find() returns the offer
+  // of the range only after show().
   std::optional<uint32_t> take(uint64_t count) {
     const uint64_t units = unitsOf(count);
     const auto found = firstFree(units);
@@ -53,7 +53,7 @@ class Numbers {
   // initialized, because a late copy of a slice with one of these numbers may arrive at once.
   void show(uint32_t first, uint64_t count, Offer* offer) { set(first, count, offer); }
 
-  // After this call, find() no longer knows the range. The range stays taken.
+  // After this call, find() no longer returns the offer of the range. The range stays taken.
   void hide(uint32_t first, uint64_t count) { set(first, count, nullptr); }
 
   void give(uint32_t first, uint64_t count) {

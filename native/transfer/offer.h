@@ -17,7 +17,7 @@ namespace fab::transfer {
 class Peer;
 
 // A grant of this side: a range of memory that a peer may write or read. The offer counts the
-// slices of a write by their numbers. It therefore knows when all bytes have arrived, in any order,
+// slices of a write by their numbers. So it detects when all bytes have arrived, in any order,
 // over any rails, and even if a slice was sent several times.
 //
 // An offer has two kinds of numbers, because a peer may cut the transfer in two ways: into the
@@ -70,7 +70,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   }
 
   // Records that the peer has copied all bytes in this round, without slices. Returns false if this
-  // was known.
+  // was recorded before.
   bool copied(uint32_t which, uint64_t bytes, std::string text) {
     if (which != at_.load() || complete()) return false;
     Round& round = rounds_[which];
@@ -92,8 +92,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
     at_ = next;
   }
 
-  // Records that the peer has read all bytes with this transfer. Returns false if this was known,
-  // because a message may arrive twice. The peer's later transfers have higher numbers.
+  // Records that the peer has read all bytes with this transfer. Returns false if this was recorded
+  // before, because a message may arrive twice. The peer's later transfers have higher numbers.
   bool read(uint32_t transfer) {
     if (!isRead()) return false;
     uint32_t last = lastRead_.load();

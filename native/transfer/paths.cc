@@ -32,7 +32,7 @@ void Hub::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t statu
     health.lostAt.store(0);
   }
   tellPeerState(peer, lost, why);
-  tellRailStates(&peer, why);
+  reportRailStates(&peer, why);
 }
 
 bool Hub::isLost(const Peer& peer) const {
@@ -49,7 +49,7 @@ void Hub::tellPeerState(Peer& peer, bool lost, const std::string& why) {
 }
 
 // The caller holds the mutex. `peer`: the peer whose path has changed, or null.
-void Hub::tellRailStates(const Peer* peer, const std::string& why) {
+void Hub::reportRailStates(const Peer* peer, const std::string& why) {
   for (const auto& rail : rails) {
     if (rail->brokenBy()) continue;
     const RailState state = stateOf(*rail);
@@ -81,7 +81,7 @@ RailState Hub::stateOf(const Rail& rail) const {
 void Hub::forget(Peer& peer) {
   peer.forgotten.store(true);
   const std::lock_guard<std::mutex> lock(mutex_);
-  tellRailStates(nullptr, {});
+  reportRailStates(nullptr, {});
 }
 
 // Ends a transfer with the provider's error if its peer is lost and has not come back for a while.
@@ -90,7 +90,7 @@ bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
   Peer& peer = *transfer.order.peer;
   // The peer may have been lost since an earlier transfer. This transfer must also have tried to
   // reach the peer for that long.
-  const auto before = now - kLostPatience;
+  const auto before = now - kLostTimeout;
   if (transfer.began() > before || !peer.health.lostBefore(before)) return false;
   PathError error;
   {

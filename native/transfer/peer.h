@@ -88,8 +88,8 @@ class Path {
       retryAt_ = now;
     }
   }
-  // Called when a copy to this rail of the peer failed, or none has arrived for too long. Leaves
-  // this rail of the peer for a while.
+  // Called when a copy to this rail of the peer failed, or none has arrived for too long. Does
+  // not use this rail of the peer for a while.
   void failed(Clock::time_point now, uint32_t rail) {
     if (rail != at_) return;
     if (at_ == home_) {
@@ -182,7 +182,7 @@ class Peer {
   std::atomic<bool> left{false};       // its engine was closed
   RailVotes closedMessages;            // of its rails: kClosed
   std::atomic<bool> forgotten{false};  // messages that still wait are dropped
-  std::atomic<bool> answered{false};   // it knows that its messages are confirmed
+  std::atomic<bool> answered{false};   // it was informed that its messages are confirmed
   // Under the mutex of the hub:
   uint64_t lastOffer = 0;  // the serial number of the last offer to it, 0: none
   EndedOffers ended;       // of its offers to this side

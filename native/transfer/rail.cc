@@ -260,7 +260,7 @@ void Rail::checkStalls(Clock::time_point now) {
   for (Peer* peer : stalled) {
     Path& path = peer->paths[index];
     path.failed(now, path.rail());
-    changePath(*peer, PathState::kStalled, 0, "nothing comes through");
+    changePath(*peer, PathState::kStalled, 0, "no slice arrives");
   }
   if (!stalled.empty()) counters.stalls.fetch_add(1, std::memory_order_relaxed);
 }

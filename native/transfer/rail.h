@@ -24,7 +24,7 @@ class Hub;
 struct Settings {
   uint64_t window = 4 << 20;                // bytes in flight on a rail
   uint32_t depth = 64;                      // operations in flight on a rail
-  std::chrono::microseconds stall{50'000};  // a path without progress for this long is left
+  std::chrono::microseconds stall{50'000};  // a path without progress for this long is not used
 };
 
 // The state of a rail, from the outcome of its last slices.
@@ -45,7 +45,7 @@ struct RailCounters {
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> arrivals{0};
   std::atomic<RailState> state{RailState::kUp};
-  // Whether slices were left when the rail could post no more. Updated only while it has transfers.
+  // Whether slices remained when the rail could post no more. Updated only while it has transfers.
   std::atomic<bool> full{false};
 };
 

@@ -30,7 +30,7 @@ class Fid {
     return ret;
   }
 
-  // Gives the object up: it stays open until the process ends.
+  // Releases ownership: the object stays open until the process ends.
   void leak() noexcept { fid_ = nullptr; }
 
   T* get() const { return fid_; }

@@ -14,7 +14,7 @@ struct Misuse : std::runtime_error {
   const char* code;
 };
 
-// What the use of a closed object throws. A class may have an overload of its own.
+// The error for the use of a closed object. A class may have an overload of its own.
 template <typename T>
 [[noreturn]] void throwClosed(const T&) {
   throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", std::string(T::kName) + " is closed");

@@ -16,8 +16,8 @@ namespace fab {
 
 constexpr unsigned kMaxNumaNodes = 1024;  // of any Linux
 
-// Takes the pages of a mapping, which are not there yet, from a NUMA node: mbind(2). When the node
-// is full, the kernel takes them from others. Throws FabricFailure.
+// Requests that the pages of a mapping, which are not yet allocated, come from a NUMA node:
+// mbind(2). If the node is full, the kernel takes them from other nodes. Throws FabricFailure.
 inline void preferNumaNode(void* memory, size_t size, unsigned node) {
   constexpr int kPreferred = 1;  // MPOL_PREFERRED
   constexpr size_t kBits = sizeof(unsigned long) * CHAR_BIT;
@@ -32,7 +32,8 @@ inline void preferNumaNode(void* memory, size_t size, unsigned node) {
   throw FabricFailure(error == EINVAL ? FI_ENODEV : error, "mbind", detail);
 }
 
-// The NUMA node of the page at an address, which is there. -1 if the system does not tell.
+// The NUMA node of the page at an address. The page must be present. -1 if the system does not
+// report it.
 inline int numaNodeOf(const void* address) {
   constexpr unsigned long kNodeOfAddress = 1 | 2;  // MPOL_F_NODE | MPOL_F_ADDR
   int node = -1;

@@ -12,8 +12,7 @@ namespace fab {
 // - A child registers with its parents. Parent and child hold each other until the child is closed:
 //   an object that is never closed stays, because its memory may be in use.
 // - Closing a parent closes its children first. An object may be closed twice. If fi_close(3)
-// refuses
-//   an object, close() returns the error and may be called again.
+//   refuses an object, close() returns the error and may be called again.
 // - If a provider call does not return, the domain is leaked. It and all its descendants count as
 //   closed and stay as they are.
 // - If a child is draining, its parent closes after the child.

@@ -32,13 +32,12 @@ constexpr uint32_t kTableChunk = 1024;
 //   equal. It therefore sees the whole value.
 // - After publication, only the owner of the engine changes or erases the value: one thread at a
 //   time, by the engine's mutex.
-// - erase() clears the handle and returns the slot under the mutex, under which the next writer
-// takes
-//   it.
+// - erase() clears the handle and returns the slot under the mutex. The next writer takes the slot
+//   under the same mutex.
 // - Chunks are published in the same way. They never move, and live as long as the table.
 //
 // Handles carry a generation, as those of SlotTable do. Values with `kLasting` handles are erased
-// only when nothing can name them, so their generations may repeat. A slot whose handles may be
+// only when nothing can refer to them, so their generations may repeat. A slot whose handles may be
 // held longer is worn after its last generation. Both kinds have slots of their own.
 template <typename T>
 class SharedTable {

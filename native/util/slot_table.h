@@ -10,7 +10,7 @@ namespace fab {
 
 // A table whose 32-bit handles carry a generation, so that a stale handle finds nothing instead of
 // the slot's next value. A slot that has used all its generations is worn: it is not reused until
-// renew() learns that nothing names the slot. Handle 0 means "none".
+// renew() has checked that nothing refers to the slot. Handle 0 means "none".
 template <typename T>
 class SlotTable {
  public:

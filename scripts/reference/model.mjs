@@ -1,4 +1,4 @@
-// What the reference says of an export, read from the sources by the compiler: its signatures, its members, their
+// The reference's data of an export, read from the sources by the compiler: its signatures, its members, their
 // comments and what they throw.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ export class Model {
     return symbol.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(symbol) : symbol;
   }
 
-  /** What an export is, with its comment and its members. */
+  /** The kind of an export, its comment and its members. */
   describe(symbol) {
     const [declaration] = symbol.declarations;
     const about = this.#comment(symbol);

@@ -37,7 +37,7 @@ class Book {
     }
   }
 
-  // What a page means by a name: an export of its module, or of the first module that has it. Modules may have
+  // The export that a page means by a name: one of its module, or of the first module that has it. Modules may have
   // different exports of the same name.
   #symbol(name, page) {
     const own = this.#model.modules.get(moduleOf(page));

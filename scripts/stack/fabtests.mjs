@@ -107,7 +107,7 @@ export async function runFabtests({ folder, env, version, condition, all }) {
     if (!command) continue;
     const of = (node) => ({ ...base, ...run.environment, SOFTEFA_NODE: `${node}` });
     const environments = run.alone ? [of(0)] : [of(0), of(run.nodes - 1)];
-    // A part of the device that is asked for may lack what the others have.
+    // The requested part of the device may lack features of the others.
     count(tally, run, await play(command, environments, port), !run.required || condition);
     if (interrupted) {
       tally.failed += 1;

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const LIMIT_MS = 300_000; // timeout for a program that hangs; long, because a busy machine may be very slow
-const GRACE_MS = 2_000; // for a server whose client has failed, so that it can print the reason
+const END_MS = 2_000; // timeout for a server whose client has failed, so that it can print the reason
 const POLL_MS = 5;
 const OUTPUT = 4_000; // characters that are kept from the end of the output
 const REFUSED = { 38: 'FI_ENOSYS', 61: 'FI_ENODATA', 195: 'FI_ENODATA' }; // 195 is -61
@@ -13,7 +13,7 @@ const REFUSED = { 38: 'FI_ENOSYS', 61: 'FI_ENODATA', 195: 'FI_ENODATA' }; // 195
 class Program {
   #child;
   output = '';
-  status; // set when it has ended
+  status; // set when it has exited
 
   constructor([file, ...args], env) {
     this.#child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -64,7 +64,7 @@ export async function play(command, environments, port) {
     const client = new Program([...command, '127.0.0.1'], environments[1]);
     programs.push(client);
     await client.end();
-    await first.end(client.status === 0 ? LIMIT_MS : GRACE_MS);
+    await first.end(client.status === 0 ? LIMIT_MS : END_MS);
   }
   return resultOf(programs);
 }

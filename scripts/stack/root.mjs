@@ -1,4 +1,4 @@
-// A folder with the little that the package needs: glibc, libstdc++ and libfabric of Debian 12, Node.js from the npm
+// A folder with only the requirements of the package: glibc, libstdc++ and libfabric of Debian 12, Node.js from the npm
 // registry, and the package as npm installs it, for x64 or arm64.
 import { execFileSync } from 'node:child_process';
 import {

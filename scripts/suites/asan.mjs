@@ -1,6 +1,6 @@
 // `npm run suite -- asan [vitest's arguments]`: runs the suite with an addon that is built with
 // AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/. Each process that ends by itself is also checked for
-// leaks. What the sanitizers report comes after the tests.
+// leaks. The reports of the sanitizers follow the tests.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';

@@ -18,8 +18,8 @@ const ADDRESS = {
 /**
  * The programs are two processes, with the options of the sanitizer for each. libfabric is not built with
  * ThreadSanitizer, so its own atomics and spin locks are not seen: what it copies between threads under them looks like
- * a race. Nothing that it calls is looked at. For efa this would hide the locks under which it calls the device, so
- * there only the accesses of functions such as memcpy(3) are not looked at, in the addon and the device as well.
+ * a race. So accesses in its calls are not checked. For efa this would hide the locks under which it calls the device.
+ * So for efa only the accesses of functions such as memcpy(3) are not checked, in the addon and the device as well.
  */
 const SANITIZERS = {
   thread: {
@@ -31,8 +31,8 @@ const SANITIZERS = {
 
 /** Runs the programs of a process. Returns how many passed and how many failed: a report fails the process. */
 function runProcess(program, env) {
-  // The tool's map of the memory has no place for some addresses that a kernel chooses at random. A
-  // container may forbid to choose others.
+  // The sanitizer's memory map has no room for some addresses that a kernel chooses at random. A
+  // container may forbid choosing others.
   const fixed = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
   const [command, ...args] = [...fixed, ...program];
   const { status, signal, stdout } = spawnSync(command, args, {

@@ -1,8 +1,8 @@
 // `npm run suite -- fuzz [--seconds N] [--runs N] [--seed N] [NAME ...]`: builds the fuzzers of test/fuzz/ with clang and runs
 // them, or those that are named, for N seconds in all (60 by default), or each for N executions. `decoders` are those in
-// JavaScript, whose properties fast-check tests. Prints a line for each. What a fuzzer
-// learns is kept in build/fuzz/corpus; a failed one leaves the bytes that it failed with in build/fuzz and prints how to
-// run them again.
+// JavaScript, whose properties fast-check tests. Prints a line for each. The inputs that a fuzzer
+// finds are kept in build/fuzz/corpus; a failed one leaves the bytes that it failed with in build/fuzz and prints how
+// to run them again.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

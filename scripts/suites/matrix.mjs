@@ -1,5 +1,5 @@
-// `npm run suite -- matrix [NAME ...]`: whether the package works, or says why it does not, for unprivileged users, in
-// containers with little, and so on: see test/matrix/systems.mjs.
+// `npm run suite -- matrix [NAME ...]`: whether the package works, or reports why it does not, for unprivileged users,
+// in minimal containers, and so on: see test/matrix/systems.mjs.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from '../setup/step.mjs';

@@ -13,7 +13,7 @@ const UNCLONEABLE = uncloneable(
   'a Dmabuf belongs to its thread: send its { type, fd, offset, byteLength }',
 );
 
-/** What exportRange() has exported, for the constructor. @internal */
+/** The result of exportRange(), for the constructor. @internal */
 export interface Exported extends NativeDmabuf {
   readonly call: CallOf<NativeMemory>;
   readonly byteLength: number;

@@ -2,7 +2,7 @@
 export abstract class AcceleratorError extends Error {
   /** The library's name of {@link result}: `'CUDA_ERROR_OUT_OF_MEMORY'`, `'NRT_RESOURCE'`. */
   readonly code: string;
-  /** What the call returned: 2, 4. */
+  /** The value that the call returned: 2, 4. */
   readonly result: number;
   /** The call that reported it: `'cuMemAlloc'`, `'nrt_tensor_allocate'`. */
   readonly syscall: string;
@@ -29,7 +29,7 @@ export abstract class AcceleratorError extends Error {
 /** A failed call, as the addon reports it. @internal */
 export interface Failure {
   readonly result: number;
-  /** Empty if the library does not know the result. */
+  /** Empty if the library has no name for the result. */
   readonly code: string;
   readonly text: string;
   readonly syscall: string;

@@ -24,7 +24,7 @@ export interface MemoryKind {
   readonly exportDmabuf: (memory: HmemMemory) => Dmabuf;
 }
 
-/** What allocateOn() has allocated, for the constructor of the class. @internal */
+/** The result of allocateOn(), for the constructor of the class. @internal */
 export interface Allocated {
   readonly kind: MemoryKind;
   readonly handle: NativeHandle;
@@ -64,7 +64,7 @@ export function allocateOn(
  * that was built without the device, register its dmabuf.
  *
  * The calls block until the device has done the work. The memory stays allocated until free(), even
- * if nothing references it. A worker that ends frees its memory, except what is still registered by
+ * if nothing references it. A worker that ends frees its memory, except memory that is still registered by
  * its pointer.
  */
 export abstract class AcceleratorMemory implements HmemMemory {

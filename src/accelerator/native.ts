@@ -16,7 +16,7 @@ export interface NativeDmabuf {
   readonly offset: number;
 }
 
-/** What the addons of accelerators have in common: native/accelerator. */
+/** The common interface of the addons of accelerators: native/accelerator. */
 export interface NativeMemory {
   allocate(device: number, byteLength: number): { handle: NativeHandle; pointer: bigint };
   free(memory: NativeHandle): void;

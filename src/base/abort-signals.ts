@@ -14,7 +14,7 @@ export function isSignal(value: unknown): value is AbortSignal {
 // The reasons of signals that have none, as those of older implementations.
 const reasons = new WeakMap<AbortSignal, DOMException>();
 
-/** Why a signal has aborted: always the same value. */
+/** The reason of an aborted signal: always the same value. */
 export function reasonOf(signal: AbortSignal): unknown {
   if (signal.reason !== undefined) return signal.reason;
   const reason =
@@ -61,11 +61,11 @@ export function onAbort(signal: AbortSignal, call: () => void): void {
 }
 
 function abort(signal: AbortSignal, calls: Iterable<() => void>): void {
-  for (const call of calls) call(); // without those that an earlier one has forgotten
+  for (const call of calls) call(); // without the calls that an earlier call has removed
   signals.delete(signal);
 }
 
-/** Forgets a call of onAbort(). */
+/** Removes a call of onAbort(). */
 export function offAbort(signal: AbortSignal, call: () => void): void {
   const watched = signals.get(signal);
   if (watched === undefined) return;

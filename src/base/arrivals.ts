@@ -14,7 +14,7 @@ export interface UntakenItems<T> {
   readonly errors: unknown[];
 }
 
-/** What the owner of a queue is told. */
+/** The callbacks of a queue's owner. */
 export interface ArrivalsOwner<T> {
   /** A call of next() has got an item. */
   taken?(value: T): void;
@@ -99,7 +99,7 @@ export class Arrivals<T> {
     this.endBy(() => reason);
   }
 
-  /** The same with an error that is made for those who wait for it. */
+  /** The same. The error is made only when a call rejects with it. */
   endBy(reason: () => unknown): void {
     if (this.#end !== undefined) return;
     this.#end = { reason };
@@ -203,9 +203,9 @@ function withResolvers<T>() {
 }
 
 /**
- * An async iterator. A source may have several at once. The call that returns them says whether each
- * iterator sees every item, or each item goes to one iterator: to the oldest call of next() that
- * waits. Calls may overlap. When the source ends, all of them settle.
+ * An async iterator. A source may have several at once. The documentation of the call that returns
+ * them states whether each iterator gets every item, or each item goes to one iterator: to the oldest pending call
+ * of next(). Calls may overlap. When the source ends, all of them settle.
  */
 export class Reader<T> implements AsyncIterableIterator<T> {
   readonly #arrivals: Arrivals<T>;
@@ -224,8 +224,8 @@ export class Reader<T> implements AsyncIterableIterator<T> {
   }
 
   /**
-   * Ends the iteration, as leaving a loop does. Pending calls of next() are done. Items that were not
-   * taken remain for the others.
+   * Ends the iteration, as leaving a loop does. Pending calls of next() resolve as done. Untaken items remain
+   * for the other iterators.
    */
   return(): Promise<IteratorResult<T>> {
     if (!this.#hasLeft) {

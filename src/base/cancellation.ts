@@ -1,5 +1,5 @@
-// What close() cancels is no failure: its promises reject, but never as unhandled rejections, because the
-// program that closes an object may have nobody left who waits for them.
+// A call that close() cancels has not failed. Its promise rejects, but never as an unhandled rejection, because the
+// program that closes an object may no longer await the promise.
 
 const cancellations = new WeakSet<object>();
 const nothing = () => {};

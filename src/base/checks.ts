@@ -85,7 +85,7 @@ export function checkNames(name: string, value: object, names: readonly string[]
 
 function refuseMember(name: string, value: object, member: string, names: readonly string[]): void {
   const given = (value as Record<string, unknown>)[member];
-  if (given === undefined || isUncloneable(member, given)) return; // as device memory of this package is
+  if (given === undefined || isUncloneable(member, given)) return; // device memory of this package is such an object
   const wrong = member.slice(0, MAX_NAME);
   const nearest = nearestName(wrong, names);
   const advice = nearest === undefined ? `use ${names.join(', ')}` : `did you mean '${nearest}'?`;
@@ -98,7 +98,8 @@ export function checkString(name: string, value: unknown): string {
   return value;
 }
 
-// What strtoul(3) reads as a number, and with it getaddrinfo(3): `99999` is port 34463 there, and ` -65456` port 80.
+// The texts that strtoul(3), and therefore getaddrinfo(3), reads as a number. There, `99999` is port 34463, and
+// ` -65456` is port 80.
 const NUMERIC = /^\s*[+-]?\d+\s*$/;
 
 /** The largest port of TCP and UDP. */
@@ -107,7 +108,7 @@ export const MAX_PORT = 65_535;
 /** Whether a text is a port in decimal digits. */
 export const isPort = (text: string): boolean => /^\d+$/.test(text) && Number(text) <= MAX_PORT;
 
-/** Whether a text may be a service: a port, or a name, which the system may or may not know. */
+/** Whether a text may be a service: a port or a name. The system may have no service of that name. */
 export const isService = (text: string): boolean => !NUMERIC.test(text) || isPort(text);
 
 /** Refuses a number that is no port. Other text may be the name of a service. */

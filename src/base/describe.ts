@@ -1,4 +1,4 @@
-// What console.log(), JSON.stringify() and structuredClone() make of the package's objects.
+// The output of console.log(), JSON.stringify() and structuredClone() for the package's objects.
 import { type InspectOptions, inspect } from 'node:util';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -9,7 +9,7 @@ type Class<T> = { readonly prototype: T };
  * `Peer { handle: 1 }`. A field that is undefined or false is left out: `closed` appears if it is
  * true. No field may hold a secret.
  *
- * @param name the name of the class, or how an object tells it.
+ * @param name the name of the class, or a function that returns it for an object.
  */
 export function describes<T extends object>(
   name: string | ((object: T) => string),

@@ -14,14 +14,14 @@ export function endsWith(key: unknown, end: Promise<unknown>): void {
   end.then(forget, forget);
 }
 
-/** Resolves when all ends of `key` have come. Undefined if the key has none. */
+/** Resolves when all promises of `key` have settled. Undefined if the key has none. */
 export const endOf = (key: object): Promise<void> | undefined =>
-  knowsEnd(key) ? ended(key) : undefined;
+  hasEnd(key) ? ended(key) : undefined;
 
-/** Whether the key has, or had, an end. */
-export const knowsEnd = (key: object): boolean => ends.has(key);
+/** Whether the key has, or had, such a promise. */
+export const hasEnd = (key: object): boolean => ends.has(key);
 
-/** Resolves when all ends of `key` have come. */
+/** Resolves when all promises of `key` have settled. */
 export async function ended(key: unknown): Promise<void> {
   if ((typeof key !== 'object' && typeof key !== 'function') || key === null) return;
   for (let ending = ends.get(key); ending !== undefined && ending.size > 0; ) {

@@ -9,7 +9,7 @@ import type { Peer } from './peer.js';
 
 const brand = Symbol.for('libfabric.FabricError');
 
-// biome-ignore lint/complexity/noBannedTypes: what Error.captureStackTrace takes
+// biome-ignore lint/complexity/noBannedTypes: the parameter type of Error.captureStackTrace
 type AnyFunction = Function;
 
 /** The fields of a failed operation's completion. */
@@ -161,7 +161,7 @@ export class FabricError extends Error {
 // tcp reports the state of its socket with a truncated message: 11 (EAGAIN) or 115 (EINPROGRESS).
 const STATES: readonly (number | undefined)[] = [11, 115];
 
-/** Whether the provider's text says more than the text of the error. */
+/** Whether the provider's text adds information to the text of the error. */
 function saysMore({ provErrno, provMessage, provCode }: FabricErrorDetails, text: string): boolean {
   return provMessage !== text && (provCode !== undefined || !STATES.includes(provErrno));
 }
@@ -184,7 +184,7 @@ export function makeFabricError(
 
 const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;
 const thisFile = import.meta.url;
-// In a bundle the package's frames cannot be told from the program's.
+// In a bundle, the package's frames cannot be distinguished from the program's.
 const packageFiles = thisFile?.endsWith('/base/errors.js')
   ? new URL('..', thisFile).href
   : undefined;

@@ -1,4 +1,4 @@
-/** Values in their order. Unlike an array's shift(), take() does not move those behind. */
+/** A queue of values. Unlike an array's shift(), take() does not move the other values. */
 export class Fifo<T> {
   #values: (T | undefined)[] = [];
   #taken = 0;

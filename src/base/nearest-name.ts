@@ -1,4 +1,4 @@
-// Which name a misspelt one was meant to be. In JavaScript, because libfabric/softefa and
+// Finds the intended name for a misspelt one. It is in JavaScript, because libfabric/softefa and
 // libfabric/verbs check their options without the addon.
 
 /** The name that differs from a wrong one in the fewest letters; undefined if all differ in many. */

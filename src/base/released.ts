@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { ended, knowsEnd } from './ends.js';
+import { ended, hasEnd } from './ends.js';
 import { invalidArgType } from './errors.js';
 
 /**
@@ -25,6 +25,6 @@ export async function released(given: unknown): Promise<void> {
   await given.catch((error) => {
     reason = error;
   });
-  if (knowsEnd(given)) await ended(given);
+  if (hasEnd(given)) await ended(given);
   else await ended(reason);
 }

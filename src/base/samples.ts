@@ -1,6 +1,6 @@
 import { Arrivals, Reader } from './arrivals.js';
 
-/** Samples for those who iterate, besides what the owner of the queue pushes. */
+/** A queue of samples. Its owner may push further values. */
 export interface Samples<T> {
   readonly arrivals: Arrivals<T>;
   readonly reader: Reader<T>;
@@ -12,14 +12,13 @@ export interface SamplesOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether something else keeps the process alive while next() waits. */
   readonly unref?: boolean;
-  /** Hears that a call of next() waits. */
+  /** Called when a call of next() starts waiting. */
   asked?(): void;
 }
 
 /**
- * Takes a sample at every interval, the first one after an interval. Only while a call of next()
- * waits: a slow reader skips samples instead of receiving a burst of them, and one that has left
- * leaves no timer behind.
+ * Takes a sample at every interval while a call of next() waits. The first sample comes after an interval. So a slow
+ * reader skips samples instead of receiving a burst of them, and no timer remains after the last reader.
  *
  * @param interval milliseconds.
  */

@@ -24,7 +24,7 @@ export function namesIn(...path: readonly string[]): string[] {
   }
 }
 
-/** A number of a file, from 0 on. Null if the file has none: -1 says that there is no NUMA node. */
+/** A number of a file, from 0 on. Null if the file has none. -1 means that there is no NUMA node. */
 export function textNumber(...path: readonly string[]): number | null {
   return numberFrom(readText(...path), /^\d+$/);
 }

@@ -53,7 +53,7 @@ export function timedOut(syscall: string, milliseconds: number): FabricError {
 export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string): Promise<T> {
   const { signal, timeout } = wait;
   if (signal === undefined && timeout === undefined) return promise;
-  promise.catch(() => {}); // it may reject after the wait has ended
+  promise.catch(() => {}); // it may reject after the end of the wait
   let timer: NodeJS.Timeout | undefined;
   let leave = () => {};
   const end = new Promise<never>((_, reject) => {

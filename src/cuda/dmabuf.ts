@@ -7,7 +7,7 @@ import { pointerAttributes } from './pointer.js';
 /**
  * Exports memory of CUDA as a dmabuf, whichever library of this process has allocated it:
  * cuMemGetHandleForAddressRange. Also sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, so that synchronous
- * copies into the memory have ended when they return.
+ * copies into the memory are complete when they return.
  *
  * The memory must not be freed while it is registered.
  *

@@ -1,7 +1,7 @@
 import { checkPointer } from '../accelerator/dmabuf.js';
 import { call } from './native.js';
 
-/** What the driver knows of an address. */
+/** The driver's attributes of an address. */
 export interface PointerAttributes {
   /** Where the memory is. `'managed'` memory moves between the host and devices. */
   readonly type: 'device' | 'host' | 'managed';
@@ -14,8 +14,8 @@ export interface PointerAttributes {
 }
 
 /**
- * What the driver knows of an address, of any library in this process: cuPointerGetAttribute. Null
- * for an address that is none of CUDA.
+ * The driver's attributes of an address that any library of this process has allocated:
+ * cuPointerGetAttribute. Null for an address that is not in CUDA's memory.
  *
  * @throws TypeError, RangeError for another value. Error ERR_CUDA_NOT_FOUND, ERR_CUDA_TOO_OLD.
  * CudaError if the driver fails.

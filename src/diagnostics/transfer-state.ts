@@ -6,11 +6,11 @@ export interface TransferStats {
   readonly transfers: {
     /** Running, or ended with copies of slices still in flight. */
     readonly running: number;
-    /** Waiting for their turn. */
+    /** Waiting until other transfers have ended. */
     readonly waiting: number;
     readonly done: number;
     readonly failed: number;
-    /** The sum over the transfers done. */
+    /** The sum over all completed transfers. */
     readonly seconds: number;
     readonly bytes: number;
   };
@@ -55,7 +55,7 @@ export interface RailState {
    */
   readonly emulated: boolean;
   /**
-   * The state of the rail by its last slices. `'stalled'`: nothing gets through. `'failing'`: slices fail. In
+   * The state of the rail, as its last slices show it. `'stalled'`: no slice arrives. `'failing'`: slices fail. In
    * both states other rails carry the slices, and some slices are tried on this rail again. `'broken'`: the
    * provider has broken the endpoint of the rail, and other rails carry the slices until the engine is closed.
    */
@@ -63,7 +63,7 @@ export interface RailState {
   /** Bytes that this rail has sent or read. */
   readonly bytes: number;
   readonly slices: number;
-  /** Slices that failed (`failures`), and how often the rail was left because nothing got through (`stalls`). */
+  /** Slices that failed (`failures`), and how often slices moved to other rails because of a stall (`stalls`). */
   readonly failures: number;
   readonly stalls: number;
   /** Slices that were given to other rails. */

@@ -1,5 +1,5 @@
 /**
- * What only the efa provider has: its status numbers, its environment variables, and the results of
+ * The parts that only the efa provider has: its status numbers, its environment variables, and the results of
  * `domain.efa()`: fi_efa(7).
  *
  * @module libfabric/efa

@@ -54,8 +54,8 @@ const NUMBERS = [
 const STRINGS = ['FI_EFA_IFACE'] as const;
 
 /**
- * The efa provider's variables, by name: fi_efa(7). A library ignores variables that it does not
- * know.
+ * The efa provider's variables, by name: fi_efa(7). A library ignores variables of other
+ * releases.
  */
 export type EfaVariables = { readonly [Name in (typeof BOOLEANS)[number]]?: boolean } & {
   readonly [Name in (typeof NUMBERS)[number]]?: number;

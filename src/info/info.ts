@@ -8,7 +8,7 @@ import type { CapsOf, EpTypeOf, Hints } from './hints.js';
 const handles = new WeakMap<object, NativeInfo>();
 const requested = new WeakMap<object, ReadonlySet<string>>();
 
-/** @internal What all entries inherit from. */
+/** @internal The prototype of all entries. */
 export const infoPrototype: object = {};
 
 function entryOf([data, handle]: [data: object, handle: NativeInfo]): Info {

@@ -1,7 +1,7 @@
 import { readText, sysfsRoot } from '../base/sysfs.js';
 import type { AnyInfo } from '../contract/info-types.js';
 
-/** The NUMA node of an entry's network card. Null if the kernel does not know one. */
+/** The NUMA node of an entry's network card. Null if the kernel does not report one. */
 export function numaNodeOf({ nic, domainAttr }: AnyInfo): number | null {
   const root = sysfsRoot();
   for (const device of foldersOf(nic, domainAttr.name)) {

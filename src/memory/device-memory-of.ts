@@ -43,12 +43,12 @@ export interface OnnxTensor {
   readonly dims: Integers;
 }
 
-/** What {@link deviceMemoryOf} takes. */
+/** The objects that {@link deviceMemoryOf} takes. */
 export type DeviceMemorySource = CudaArray | DLManagedTensor | DLTensor | OnnxTensor;
 
 /** Options of {@link deviceMemoryOf}. */
 export interface DeviceMemoryOptions {
-  /** The index of the device. The CUDA array interface does not tell it. If omitted, 0. */
+  /** The index of the device. The CUDA array interface does not contain it. If omitted, 0. */
   readonly device?: number;
 }
 
@@ -132,7 +132,7 @@ function checkMember<T extends object>(name: string, value: T): T {
   return value;
 }
 
-// Those of the array interface of NumPy whose size is in bytes: not of bits, and not of Python objects.
+// The types of NumPy's array interface whose size is in bytes: not those of bits, and not Python objects.
 const ELEMENT = /^[<>|=]?([biufcmMSUV])([1-9]\d{0,8})$/;
 
 /** The bytes of an element: `'<f4'`. */

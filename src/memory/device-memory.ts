@@ -19,7 +19,7 @@ export interface DmabufMemory {
   readonly byteLength: number;
 }
 
-/** The devices whose pointers libfabric knows: enum fi_hmem_iface of fi_mr(3). */
+/** The devices whose pointers libfabric supports: enum fi_hmem_iface of fi_mr(3). */
 export type HmemType = 'cuda' | 'rocr' | 'ze' | 'neuron' | 'synapseai';
 
 /**
@@ -52,7 +52,7 @@ const HMEM_NAMES = namesOf<HmemMemory>({ type: 1, pointer: 1, byteLength: 1, dev
 /** The largest int of C. @internal */
 export const MAX_INT = 2 ** 31 - 1;
 
-/** Checked device memory: for the native side, and how the provider reaches it. */
+/** Checked device memory in the form of the native side, and how the provider reaches it. */
 export interface CheckedDeviceMemory {
   readonly memory: NativeDeviceMemory<number>;
   readonly access: DeviceAccess;
@@ -64,7 +64,7 @@ export function looksLikeDeviceMemory(value: unknown): value is DeviceMemory {
   return 'type' in value && !ArrayBuffer.isView(value) && !types.isAnyArrayBuffer(value);
 }
 
-/** The members of device memory, each as it is now. They may be accessors of a class. */
+/** A copy of the members of device memory. They may be accessors of a class. */
 export function membersOf(memory: DeviceMemory): DeviceMemory {
   const names: readonly string[] = memory.type === 'dmabuf' ? DMABUF_NAMES : HMEM_NAMES;
   const members = names.map((name) => [name, memory[name as keyof DeviceMemory]]);

@@ -20,11 +20,11 @@ import { MemoryRegion } from './memory-region.js';
 
 /** The options of `domain.allocate()`. */
 export interface AllocateOptions extends WaitOptions {
-  /** Requests huge pages. `region.hugePages` tells whether they were available. */
+  /** Requests huge pages. `region.hugePages` shows whether they were available. */
   readonly hugePages?: boolean;
   /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
   readonly shared?: boolean;
-  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
+  /** The NUMA node of the memory: mbind(2). If the node is full, some of the memory comes from other nodes. */
   readonly numaNode?: number;
 }
 

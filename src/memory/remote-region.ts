@@ -14,7 +14,7 @@ const MAGIC = 0x4d524946; // 'FIRM'
 const VERSION = 1;
 const BYTES = 32;
 
-/** What a peer must know about a memory region to read or write it. */
+/** The parts of a memory region that a peer needs to read or write it. */
 export interface RegionDescription {
   readonly key: bigint;
   readonly address: bigint;

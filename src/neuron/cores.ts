@@ -15,7 +15,7 @@ export interface NeuronVersion {
  */
 export const runtimeVersion = (): NeuronVersion => call((neuron) => neuron.runtimeVersion());
 
-/** How many NeuronCores there are. */
+/** The numbers of NeuronCores. */
 export interface NeuronCores {
   /** Of this machine. */
   readonly total: number;
@@ -32,8 +32,8 @@ export interface NeuronCores {
 export const cores = (): NeuronCores => call((neuron) => neuron.cores());
 
 /**
- * Gives the NeuronCores back that allocate() has taken for this process: nrt_close. Does nothing if it
- * has taken none. Do not call it if another library of this process uses the runtime, too. A runtime
+ * Releases the NeuronCores that allocate() has taken for this process: nrt_close. Does nothing if allocate() has
+ * taken none. Do not call it if another library of this process uses the runtime, too. A runtime
  * that does not start twice in a process fails later calls with NRT_CLOSED.
  *
  * @throws Error ERR_INVALID_STATE while memory is allocated. Error ERR_NEURON_NOT_FOUND,

@@ -3,8 +3,8 @@ import { describes, uncloneable } from '../base/describe.js';
 import { errnoByCode, type FabricErrorCode } from '../base/error-codes.js';
 import { closed, invalidState } from '../base/errors.js';
 import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
+import { namespaceOf } from './namespace.js';
 import { capabilityMask, type SoftefaCapability, type SoftefaOptions } from './options.js';
-import { placeOf } from './place.js';
 
 const OF_FAULT = uncloneable('a Fault belongs to its SoftefaFaults: send its { hits, left }');
 const UNCLONEABLE = uncloneable('a SoftefaFaults belongs to its thread: make another one there');
@@ -159,7 +159,7 @@ export class SoftefaFaults {
   #open = true;
 
   constructor(options?: Pick<SoftefaOptions, 'namespace' | 'directory'>) {
-    this.#page = new KnobsPage(...placeOf(options));
+    this.#page = new KnobsPage(...namespaceOf(options));
   }
 
   /**

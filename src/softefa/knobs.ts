@@ -32,7 +32,7 @@ export const RULE_BYTES = 32;
 export const ANY = 0xffff_ffff;
 
 /**
- * The shared page that controls the devices of a namespace. While it is open, this process is a
+ * The shared page that controls the devices of a namespace. While it is open, this process counts as a
  * user of the namespace.
  */
 export class KnobsPage {

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { invalidState } from '../base/errors.js';
 import { addonFolder, binaryNotFound, loadPreload } from '../contract/load.js';
+import { namespaceOf } from './namespace.js';
 import { type SoftefaOptions, softefaVariables } from './options.js';
-import { placeOf } from './place.js';
 
 /**
  * The path of the software device's library.
@@ -58,7 +58,7 @@ export function softefaEnvironment(options?: SoftefaOptions): Record<string, str
  * @throws Error ERR_INVALID_STATE while processes use the namespace.
  */
 export function removeSoftefa(options?: Pick<SoftefaOptions, 'namespace' | 'directory'>): void {
-  const [directory, name] = placeOf(options);
+  const [directory, name] = namespaceOf(options);
   const users = loadPreload().removeNamespace(softefaLibrary(), directory, name);
   if (users === 0) return;
   throw invalidState(`${users} processes use the namespace ${name} of softefa`);

@@ -35,7 +35,7 @@ export interface SoftefaOptions {
   /** The folder of the shared files. If omitted, /dev/shm. */
   readonly directory?: string;
   /**
-   * Whether the counters of the devices remain after the last process has ended. If omitted, true.
+   * Whether the counters of the devices remain after the last process has exited. If omitted, true.
    */
   readonly keep?: boolean;
   /**

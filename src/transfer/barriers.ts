@@ -11,7 +11,7 @@ export interface Barrier {
   readonly name: Uint8Array;
   /** Resolves when all members have arrived. Rejects if the engine closes. */
   readonly passed: Promise<void>;
-  /** Must be called when nobody waits for `passed` any more. */
+  /** Must be called when `passed` is no longer awaited. */
   forget(): void;
 }
 

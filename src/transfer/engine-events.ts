@@ -45,7 +45,7 @@ export interface FallbackEvent {
 /** An event that `engine.events()` yields. */
 export type EngineEvent = RailEvent | RailErrorEvent | PeerEvent | FallbackEvent;
 
-// The most events that wait in an iterator. If nobody calls next(), the iterator keeps the newest ones.
+// The most events that wait in an iterator. If next() is not called, the iterator keeps the newest ones.
 const MAX_WAITING = 1024;
 
 /** Passes each event to every iterator. */

@@ -30,7 +30,7 @@ export class Inbox {
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
   readonly #notifications: Notifications;
   readonly #barriers: Barriers;
-  #unreadOfStrangers = 0;
+  #unreadOfNonPeers = 0;
 
   constructor(
     peers: ReadonlyMap<bigint, RemoteEngine>,
@@ -58,13 +58,13 @@ export class Inbox {
   }
 
   #fromStranger(notification: Notification): void {
-    if (this.#unreadOfStrangers >= MAX_UNREAD) {
+    if (this.#unreadOfNonPeers >= MAX_UNREAD) {
       this.#notifications.drop(MAX_UNREAD);
       return;
     }
-    this.#unreadOfStrangers += 1;
+    this.#unreadOfNonPeers += 1;
     this.#notifications.arrived(notification, () => {
-      this.#unreadOfStrangers -= 1;
+      this.#unreadOfNonPeers -= 1;
     });
   }
 

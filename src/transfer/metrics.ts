@@ -48,7 +48,7 @@ const RAIL_COUNTERS = {
   bytes: 'Bytes that the rail has sent or read.',
   slices: 'Slices that the rail has sent or read.',
   failures: 'Slices that failed on the rail.',
-  stalls: 'Times that the rail was left because nothing came through.',
+  stalls: 'Times that slices moved to other rails because the rail made no progress.',
   retries: 'Slices that the rail gave to other rails.',
   messages: 'Messages between engines that have arrived on the rail.',
   arrivals: 'Remote writes that have arrived on the rail.',
@@ -63,7 +63,12 @@ function putRail(put: Put, engine: string, rail: RailState): void {
     { ...labels, provider, path, emulated: String(rail.emulated), numa_node: `${numaNode ?? ''}` },
     1,
   );
-  put('transfer_rail_up', 'Whether slices come through the rail.', labels, +(rail.state === 'up'));
+  put(
+    'transfer_rail_up',
+    'Whether the rail is up: its slices arrive.',
+    labels,
+    +(rail.state === 'up'),
+  );
   for (const [name, help] of Object.entries(RAIL_COUNTERS)) {
     put(`transfer_rail_${name}_total`, help, labels, rail[name as keyof typeof RAIL_COUNTERS]);
   }
@@ -75,13 +80,13 @@ function putStats(
   { transfers, offers, notifications }: TransferStats,
 ): void {
   const ends = 'Transfers that have ended.';
-  put('transfers_running', 'Transfers under way.', { engine }, transfers.running);
+  put('transfers_running', 'Transfers in flight.', { engine }, transfers.running);
   put('transfers_waiting', 'Transfers that wait for their turn.', { engine }, transfers.waiting);
   put('transfers_total', ends, { engine, outcome: 'done' }, transfers.done);
   put('transfers_total', ends, { engine, outcome: 'failed' }, transfers.failed);
-  const seconds = 'The time that the transfers done took.';
+  const seconds = 'The sum of the durations of completed transfers.';
   put('transfers_seconds_total', seconds, { engine }, transfers.seconds);
-  put('transfers_bytes_total', 'The bytes of the transfers done.', { engine }, transfers.bytes);
+  put('transfers_bytes_total', 'The bytes of completed transfers.', { engine }, transfers.bytes);
   put('transfer_offers_open', 'Offers that are not released.', { engine }, offers.open);
   put('transfer_offers_arrived_total', 'Arrivals at offers.', { engine }, offers.arrived);
   const unarrived = 'Offers that were released without an arrival.';
@@ -101,7 +106,7 @@ function putStats(
   );
   put(
     'transfer_notifications_unread',
-    'Messages that nobody has read.',
+    'Messages that are not read yet.',
     { engine },
     notifications.unread,
   );

@@ -33,7 +33,7 @@ export class Notifications {
     return this.#arrivals.waiting;
   }
 
-  /** Messages that were dropped because nobody read them. */
+  /** Messages that were dropped because too many were unread. */
   get dropped(): number {
     return this.#dropped;
   }

@@ -32,8 +32,9 @@ export interface OfferOptions {
   readonly repeat?: boolean;
 }
 
-// Milliseconds after the end of an offer within which the peer must end its copies. After that it counts as dead.
-const GRACE = 2000;
+// Milliseconds from the end of an offer until its keys are withdrawn, if the keys do not stop copies in flight. The
+// peer must end its copies within this time. Otherwise it is assumed dead.
+const WITHDRAW_DELAY = 2000;
 
 // Milliseconds after the end of an offer within which the peer may report that all bytes had arrived before it.
 const ARRIVAL_TIMEOUT = 250;
@@ -90,7 +91,7 @@ export class Offer implements AsyncIterable<Arrival> {
    * For a write, resolves once, when every byte has arrived, whatever the order and the rails of the bytes.
    * For a read, resolves when the peer reports that it has every byte.
    *
-   * @throws TransferError FI_ECANCELED if the peer gives up the transfer or the offer is closed, FI_ETIMEDOUT
+   * @throws TransferError FI_ECANCELED if the transfer fails or is aborted or the offer is closed, FI_ETIMEDOUT
    * if the offer expires; the provider's error if the provider has broken all rails of the memory.
    */
   readonly arrived: Promise<Arrival>;
@@ -185,7 +186,7 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#timer = setTimeout(() => {
       if (this.#mayCopy()) this.#withdrawLater();
       else this.#withdraw();
-    }, GRACE - ARRIVAL_TIMEOUT);
+    }, WITHDRAW_DELAY - ARRIVAL_TIMEOUT);
     this.#timer.unref();
   }
 
@@ -196,12 +197,12 @@ export class Offer implements AsyncIterable<Arrival> {
   /** @internal */
   readonly listener: OfferListener = {
     arrived: (bytes, notification) => this.#arrived(this.#arrival(bytes, notification)),
-    failed: (status) => this.#fail(status, 'the peer has given up the transfer'),
+    failed: (status) => this.#fail(status, 'the transfer of the peer has failed or was aborted'),
     broken: (status, text) => this.#end(status, text),
     released: () => {
       this.#isReleased = true;
       clearTimeout(this.#timer);
-      this.#fail(errnoOf('FI_ECANCELED'), 'the offer has ended');
+      this.#fail(errnoOf('FI_ECANCELED'), 'the offer was released');
       this.#activity.offerReleased(this, this.#count === 0 ? this.#failure?.() : undefined);
       this.#release();
     },
@@ -231,7 +232,7 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #arrived(arrival: Arrival): void {
-    if (this.#failure !== undefined) return; // the last slices of a transfer that the peer gave up
+    if (this.#failure !== undefined) return; // the last slices of a transfer that has failed
     this.#count += 1;
     this.#activity.offerArrived(this, arrival);
     this.#settle.resolve(arrival);

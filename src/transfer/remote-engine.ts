@@ -56,7 +56,7 @@ export class RemoteEngine {
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
   readonly #confirmations: Confirmations;
-  #lostBy: string | undefined;
+  #lostReason: string | undefined;
   #hasLeft = false;
   #uses = 0;
   #unused = () => {};
@@ -85,34 +85,34 @@ export class RemoteEngine {
   }
 
   /**
-   * The state of the peer by the last slices and messages. `'lost'`: no rail reaches the peer, or its engine
+   * The state of the peer, as the last slices and messages show it. `'lost'`: no rail reaches the peer, or its engine
    * was closed. If no rail reaches the peer, its transfers end with the provider's error two seconds later,
    * or at their timeout. If its engine was closed, its transfers have ended with FI_ECONNRESET, and the peer
    * stays lost.
    */
   get state(): 'up' | 'lost' {
-    return this.#lostBy === undefined ? 'up' : 'lost';
+    return this.#lostReason === undefined ? 'up' : 'lost';
   }
 
   /** @internal The reason why no rail reaches the peer. Undefined if a rail reaches it. */
-  get lostBy(): string | undefined {
-    return this.#lostBy;
+  get lostReason(): string | undefined {
+    return this.#lostReason;
   }
 
-  /** @internal @param lostBy the reason why no rail reaches the peer. Undefined if a rail reaches it again. */
-  changed(lostBy: string | undefined): void {
-    if (!this.#hasLeft) this.#lostBy = lostBy;
+  /** @internal @param reason the reason why no rail reaches the peer. Undefined if a rail reaches it again. */
+  changed(reason: string | undefined): void {
+    if (!this.#hasLeft) this.#lostReason = reason;
   }
 
   /** @internal The peer's engine was closed. Nothing is sent to it any more. */
   left(reason: string): void {
     this.#hasLeft = true;
-    this.#lostBy = reason;
+    this.#lostReason = reason;
   }
 
   /** @internal The error for operations after the peer's engine was closed. */
   absent(): TransferError {
-    return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostBy });
+    return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostReason });
   }
 
   /** Whether close() was called. */
@@ -382,7 +382,8 @@ function checkTransferOptions(access: Access, options: TransferOptions) {
 
 const offerEnded = () =>
   new TransferError(errnoOf('FI_EKEYREJECTED'), false, {
-    detail: 'the offer has ended, or is for one transfer and its token was used',
+    detail:
+      'the offer was closed or has expired, or its token was already used for its one transfer',
     hint: 'ask the peer for another offer',
   });
 

@@ -164,11 +164,11 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#release();
     };
     const timer = setTimeout(() => {
-      const { lostBy } = this.peer;
-      const cause = lostBy === undefined ? '' : `; no NIC reaches the peer: ${lostBy}`;
+      const { lostReason } = this.peer;
+      const cause = lostReason === undefined ? '' : `; no NIC reaches the peer: ${lostReason}`;
       const detail =
         this.#done() === this.total
-          ? `every byte is there, but after ${timeout} ms a copy of a slice may still be under way`
+          ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`
           : `not finished after ${timeout} ms${cause}`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
     }, timeout);

@@ -3,17 +3,17 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { namesIn, readText, textNumber } from '../base/sysfs.js';
 
-/** Who makes an accelerator. */
+/** The vendor of an accelerator. */
 export type AcceleratorVendor = 'NVIDIA' | 'AMD' | 'Neuron' | 'Habana';
 
 /**
- * What lies between a NIC and an accelerator, in the words of `nvidia-smi topo`: one PCIe switch
+ * The path between a NIC and an accelerator, in the words of `nvidia-smi topo`: one PCIe switch
  * (`PIX`), several (`PXB`), a PCIe host bridge (`PHB`), the interconnect within a NUMA node
  * (`NODE`) or between nodes (`SYS`).
  */
 export type PciDistance = 'PIX' | 'PXB' | 'PHB' | 'NODE' | 'SYS';
 
-/** A GPU or another accelerator, seen from a NIC. */
+/** A GPU or another accelerator, and its distance from a NIC. */
 export interface NearAccelerator {
   /** `'0000:53:00.0'`. */
   readonly pciAddress: string;

@@ -59,7 +59,7 @@ export function counters(device: string, options?: CountersOptions): Counters {
 }
 
 /**
- * Samples the counters repeatedly, while a call of next() waits. The first sample comes after one
+ * Samples the counters repeatedly while a call of next() waits. The first sample comes after one
  * interval.
  *
  * @throws VerbsError ENODEV if there is no such device, ENXIO if it has no such port.

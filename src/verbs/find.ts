@@ -14,14 +14,14 @@ export interface Found {
 const byName = new Intl.Collator('en', { numeric: true });
 
 /**
- * The devices that libibverbs has a driver for, and those that only the kernel has. Throws
+ * The devices that libibverbs has a driver for, and those that only the kernel lists. Throws
  * ERR_RDMA_CORE_NOT_FOUND.
  */
 export function findDevices(): Found[] {
   return withKernelDevices(listDevices());
 }
 
-/** Like findDevices(), but works without rdma-core: enough to read sysfs. */
+/** Like findDevices(), but without rdma-core. The result suffices to read sysfs. */
 export function findFolders(): Found[] {
   try {
     return findDevices();

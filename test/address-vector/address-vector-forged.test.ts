@@ -41,7 +41,7 @@ describe(`addresses that are nearly valid, seed ${seed}`, () => {
   );
 });
 
-// Counts how often it finds the lock of a region held, until it is told to end.
+// Counts how often it finds the lock of a region held, until it gets a message to end.
 const OBSERVER = `
   const { openSync, readSync } = require('node:fs');
   const { parentPort, workerData: { path, LOCK, HELD, ended } } = require('node:worker_threads');

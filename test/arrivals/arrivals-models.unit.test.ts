@@ -1,4 +1,4 @@
-// Programs that fast-check makes up, on the package's async iterators and on a model of them.
+// Programs that fast-check generates, on the package's async iterators and on a model of them.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Arrivals, Reader } from '../../dist/base/arrivals.js';
@@ -41,7 +41,7 @@ class Model {
   }
 }
 
-/** What a program acts on. */
+/** The objects of a program. */
 interface Subject {
   readonly readers: readonly AsyncIterableIterator<unknown>[];
   readonly pending?: () => number;
@@ -107,7 +107,7 @@ async function run(
     await compare();
   }
   expect(actual.filter(({ outcome }) => outcome === 'pending')).toEqual([]);
-  // What nobody has taken is still there for those who have not left.
+  // Untaken items remain for the readers that have not left.
   for (let i = 0; i < items; i++)
     for (let reader = 0; reader < readers.length; reader++) next(reader);
   await compare();

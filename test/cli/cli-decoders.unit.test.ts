@@ -1,4 +1,4 @@
-// What the command line reads from peers and files: messages over TCP, results, and the output of fabtests.
+// The decoders of the command line: messages over TCP, results, and the output of fabtests.
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-/** What a link receives from bytes that arrive in parts, and why it ends. */
+/** The messages that a link receives from bytes in parts, and the reason why it ends. */
 function received(bytes: Uint8Array, cuts: readonly number[]) {
   const socket = new FakeSocket();
   const messages: object[] = [];

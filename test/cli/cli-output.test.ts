@@ -1,4 +1,4 @@
-// What happens to the command line if its output cannot be written.
+// The behaviour of the command line if its output cannot be written.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { main, start } from '../support/command.js';
 
-test('a full disk is an error of one line, and the exit code tells of it', async () => {
+test('a full disk is an error of one line, and the exit code is not 0', async () => {
   const child = spawn(process.execPath, [main, 'strerror', '22'], {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
   });
@@ -27,7 +27,7 @@ test('a server for a provider without endpoints ends at once', async () => {
   const { code, stderr } = await ended;
   expect(stderr).toBe(
     'FI_ENODATA: No data available, fi_getinfo (efa has no endpoint on this machine); ' +
-      'npx libfabric doctor tells why\n',
+      'npx libfabric doctor shows the reason\n',
   );
   expect(code).toBe(1);
 });

@@ -1,4 +1,5 @@
-// Whoever connects to a waiting server by mistake, or holds connections without a word, costs the client nothing.
+// Processes that connect to a waiting server by mistake, or hold connections without sending anything, do not delay
+// the client.
 import type { ChildProcess } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';

@@ -1,10 +1,13 @@
-// A server finds its client among all who connect, and bounds the number and the time of the others.
+// A server finds its client among all processes that connect, and limits the number and the lifetime of the others.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { OobSocket } from '../../dist/cli/fabtests/common/oob.js';
 import { PeerLink, PeerListener } from '../../dist/cli/fabtests/common/peer-link.js';
-import { Strangers, type StrangersOptions } from '../../dist/cli/shared/strangers.js';
+import {
+  UnidentifiedConnections,
+  type UnidentifiedOptions,
+} from '../../dist/cli/shared/unidentified-connections.js';
 import { Visitors, type VisitorsOptions } from '../../dist/cli/shared/visitors.js';
 import { HANG_MS } from '../support/limits.js';
 import { closed, crowd, GARBAGE, stranger } from '../support/strangers.js';
@@ -21,7 +24,7 @@ const state = async (promise: Promise<unknown>) => {
 };
 
 describe('visitors', () => {
-  /** Whoever sends `c` may be the client, and `k` proves it. */
+  /** A process that sends `c` may be the client, and `k` proves it. */
   async function waiting(more: Partial<VisitorsOptions> = {}) {
     const dismissed: string[] = [];
     const visitors = await Visitors.listen((socket) => new OobSocket(socket), {
@@ -45,7 +48,7 @@ describe('visitors', () => {
     return { visitors, proof, met, dismissed };
   }
 
-  test('the first that proves to be the client is, and the others may be the next', async () => {
+  test('the first visitor that proves to be the client is accepted, and the others may be the next client', async () => {
     const { visitors, proof, dismissed } = await waiting();
     const [silent, wrong, late] = await Promise.all([
       stranger(visitors.port),
@@ -62,7 +65,7 @@ describe('visitors', () => {
     expect((await next)[1]).toBe('proved');
   });
 
-  test('they are met in turns, and one that does not answer gives way only to another', async () => {
+  test('visitors take turns, and one that does not answer is dropped only if another one waits', async () => {
     const { visitors, proof, met, dismissed } = await waiting();
     const meeting = visitors.client(proof);
     const slow = await stranger(visitors.port, Buffer.from('c'));
@@ -78,7 +81,7 @@ describe('visitors', () => {
     expect(met).toHaveLength(2);
   });
 
-  test('no other is met after the client', async () => {
+  test('after the client, no other visitor gets a handshake', async () => {
     const { visitors, proof, met } = await waiting();
     const both = await Promise.all(
       ['ck', 'ck'].map((text) => stranger(visitors.port, Buffer.from(text))),
@@ -101,68 +104,68 @@ describe('visitors', () => {
     await expect(visitors.client(proof)).rejects.toThrow('interrupted');
   });
 
-  test('one that sends nothing in time is dismissed with the reason', async () => {
+  test('a visitor that sends nothing in time is disconnected with the reason', async () => {
     const { visitors, proof, dismissed } = await waiting({ lifetime: 50 });
     visitors.client(proof).catch(() => {});
     await closed(await stranger(visitors.port));
     await expect
       .poll(() => dismissed, { timeout: HANG_MS })
-      .toEqual(['127.0.0.1: it has not shown in time what it wants']);
+      .toEqual(['127.0.0.1: it has not identified itself in time']);
   });
 });
 
-describe('strangers', () => {
-  async function server(options: Partial<StrangersOptions>) {
-    const strangers = new Strangers({ most: 1000, lifetime: HANG_MS, ...options });
+describe('unidentified connections', () => {
+  async function server(options: Partial<UnidentifiedOptions>) {
+    const connections = new UnidentifiedConnections({ most: 1000, lifetime: HANG_MS, ...options });
     const accepted: Socket[] = [];
     const tcp = createServer((socket) => {
       socket.on('error', () => {}).resume();
       accepted.push(socket);
-      strangers.add(socket);
+      connections.add(socket);
     }).listen(0, '127.0.0.1');
     onTestFinished(() => void tcp.close());
     await once(tcp, 'listening');
-    return { port: (tcp.address() as AddressInfo).port, strangers, accepted };
+    return { port: (tcp.address() as AddressInfo).port, connections, accepted };
   }
 
-  test('the oldest of too many that have sent nothing are disconnected, and no known one', async () => {
-    const { port, strangers, accepted } = await server({ most: 20 });
+  test('if there are too many, the oldest that have sent nothing are closed, and no identified one', async () => {
+    const { port, connections, accepted } = await server({ most: 20 });
     const known = await stranger(port);
     const talking = await stranger(port, Buffer.from('x'));
     await expect.poll(() => accepted[1]?.bytesRead, { timeout: HANG_MS }).toBe(1);
-    strangers.recognize(accepted[0] as Socket);
+    connections.recognize(accepted[0] as Socket);
     const silent = [];
     for (let i = 0; i < 40; i++) silent.push(await stranger(port));
     await Promise.all(silent.slice(0, 21).map(closed));
-    expect(strangers.size).toBe(20);
+    expect(connections.size).toBe(20);
     expect([known, talking, ...silent.slice(21)].some(({ closed: is }) => is)).toBe(false);
   });
 
   test('all of a burst are read before any is disconnected', async () => {
-    const { port, strangers, accepted } = await server({ most: 10 });
+    const { port, connections, accepted } = await server({ most: 10 });
     await Promise.all(Array.from({ length: 60 }, () => stranger(port, Buffer.from('x'))));
-    await expect.poll(() => strangers.size, { timeout: HANG_MS }).toBe(10);
+    await expect.poll(() => connections.size, { timeout: HANG_MS }).toBe(10);
     expect(accepted.map(({ bytesRead }) => bytesRead)).toEqual(new Array(60).fill(1));
   });
 
   test('a connection that gets more time has one listener', async () => {
-    const { port, strangers, accepted } = await server({});
+    const { port, connections, accepted } = await server({});
     await stranger(port);
     const [socket] = accepted as [Socket];
     const before = socket.listenerCount('close');
-    for (let i = 0; i < 20; i++) strangers.add(socket);
+    for (let i = 0; i < 20; i++) connections.add(socket);
     expect(socket.listenerCount('close')).toBe(before);
   });
 });
 
-test('the link to the peer is taken by no one who does not know the token', async () => {
+test('the link to the peer accepts only a process that sends the token', async () => {
   const listener = await PeerListener.open();
   onTestFinished(() => listener.close());
   for (const bytes of Object.values(GARBAGE)) await stranger(listener.port, bytes);
   await crowd(listener.port, 100);
   const wrong = await PeerLink.connect('127.0.0.1', listener.port, listener.token + 1n);
   await wrong?.closed;
-  expect(wrong?.ended).toBe('it does not know the address of this side');
+  expect(wrong?.ended).toBe('it has not sent the token of this server');
   const right = await PeerLink.connect('127.0.0.1', listener.port, listener.token);
   await listener.accept();
   listener.link?.send('note');

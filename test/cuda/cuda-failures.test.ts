@@ -42,7 +42,7 @@ test('cuInit fails, and a later call tries again', () => {
   expect(driverVersion()).toBe('12.4');
 });
 
-/** Uses everything of the driver. What it allocates is added to `made`. */
+/** Uses all functions of the driver. Its allocations are added to `made`. */
 function everything(made: CudaMemory[]): void {
   driverVersion();
   devices();
@@ -106,7 +106,7 @@ test('each call fails in turn with a CudaError, and nothing is left behind', () 
     });
   }
   expect([...failed].sort()).toEqual(used.map(([name]) => name).sort());
-  // Giving back a context has nobody to report to, and SYNC_MEMOPS is not of every memory.
+  // The release of a context reports no error, and not every memory has SYNC_MEMOPS.
   expect([...silent].sort()).toEqual([
     'cuCtxPopCurrent',
     'cuDevicePrimaryCtxRelease',

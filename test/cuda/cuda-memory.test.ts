@@ -47,7 +47,7 @@ describe('devices', () => {
     expect(driverVersion()).toBe('12.4');
   });
 
-  test('the NUMA node that sysfs tells', () => {
+  test('the NUMA node from sysfs', () => {
     const sysfs = mkdtempSync(join(tmpdir(), 'libfabric-sysfs-'));
     onTestFinished(() => {
       delete process.env.SYSFS_PATH;
@@ -90,7 +90,7 @@ describe('memory', () => {
     expect(memory.read(new Float32Array(2), 5100)).toHaveLength(2);
   });
 
-  test('writes and fills have ended when the call returns', () => {
+  test('writes and fills are complete when the call returns', () => {
     const memory = memoryOf(4096);
     const before = calls();
     memory.fill(1);
@@ -158,7 +158,7 @@ describe('pointers', () => {
     expect(pointerAttributes(pointer)).toBeNull();
   });
 
-  test('memory of the host and managed memory are told, and have no dmabuf', () => {
+  test('memory of the host and managed memory are recognized, and have no dmabuf', () => {
     const { pointer } = memoryOf(8192);
     for (const type of ['host', 'managed']) {
       process.env.FAKE_CUDA_MEMORY = type;

@@ -1,4 +1,4 @@
-// What the host would have to touch in memory of a GPU is refused before it is posted, with the reason.
+// Operations for which the host would access memory of a GPU are refused before they are posted, with the reason.
 import { inspect } from 'node:util';
 import { type MemoryRegion, open, type WritableOptions } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';

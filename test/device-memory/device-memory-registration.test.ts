@@ -20,7 +20,7 @@ function needsDmabufs(context: TestContext): void {
   context.skip(reason !== undefined, reason);
 }
 
-/** What a registration could leave behind: descriptors, mappings of the device, and regions. */
+/** The resources that a registration could leave: descriptors, mappings of the device, and regions. */
 function leftovers() {
   const descriptors = readdirSync('/proc/self/fd').length;
   const mapped =

@@ -1,4 +1,5 @@
-// What console.log(), JSON.stringify() and structuredClone() make of an object of each class that the package exports.
+// The output of console.log(), JSON.stringify() and structuredClone() for an object of each class that the package
+// exports.
 import '../support/softefa.js';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -19,9 +20,9 @@ const SECRET = 'what nobody may read';
 
 interface Row {
   readonly object: object;
-  /** Closes it. Then it says so, with this word. */
+  /** Closes the object. Its text then contains this word. */
   readonly close?: readonly [word: string, close: () => unknown];
-  /** What the error of structuredClone() says. Undefined for values that can be cloned. */
+  /** The text of the error of structuredClone(). Undefined for values that can be cloned. */
   readonly advice?: RegExp;
 }
 
@@ -243,24 +244,27 @@ describe('structuredClone() and its kind', () => {
     ['postMessage() to a worker', (value) => worker.postMessage({ value })],
     ['v8.serialize()', (value) => deserialize(serialize(value))],
   ];
-  test.each(clones)('%s refuses what it cannot copy, and says what to send', (how, clone) => {
-    for (const [name, row] of each()) {
-      const { object, advice } = row;
-      if (advice === undefined) {
-        expect.soft(() => clone(object), name).not.toThrow();
-        continue;
+  test.each(clones)(
+    '%s refuses objects that it cannot copy, and the error names what to send instead',
+    (how, clone) => {
+      for (const [name, row] of each()) {
+        const { object, advice } = row;
+        if (advice === undefined) {
+          expect.soft(() => clone(object), name).not.toThrow();
+          continue;
+        }
+        let error: unknown;
+        try {
+          clone(object);
+        } catch (caught) {
+          error = caught;
+        }
+        const expected = how === 'v8.serialize()' ? 'Error' : 'DataCloneError';
+        expect.soft(error, name).toHaveProperty('name', expected);
+        expect.soft(error, name).toHaveProperty('message', expect.stringMatching(advice));
       }
-      let error: unknown;
-      try {
-        clone(object);
-      } catch (caught) {
-        error = caught;
-      }
-      const expected = how === 'v8.serialize()' ? 'Error' : 'DataCloneError';
-      expect.soft(error, name).toHaveProperty('name', expected);
-      expect.soft(error, name).toHaveProperty('message', expect.stringMatching(advice));
-    }
-  });
+    },
+  );
 
   test('a copy of the properties is refused too', () => {
     for (const [name, { object, advice }] of each()) {
@@ -294,7 +298,7 @@ test('the methods can be replaced, and are not enumerable', () => {
 });
 
 // The last test: it closes all objects.
-test('a closed object says so', async () => {
+test('a closed object is shown as closed', async () => {
   for (const [name, { object, close }] of each()) {
     if (close === undefined || name === 'Transfer') continue; // the transfer has ended meanwhile
     expect.soft(inspect(object), name).not.toContain(`${close[0]}: true`);

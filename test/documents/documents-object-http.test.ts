@@ -207,7 +207,7 @@ test('only regular files of the folder are objects', async () => {
   expect(openIn(folder)).toEqual([]);
 });
 
-test('others that hold connections keep no one from an object, and lose those without a request', async () => {
+test('clients that hold connections do not block others, and connections without a request are closed', async () => {
   const { url, status } = await prepared();
   const port = Number(new URL(url).port);
   const silent = await crowd(port);

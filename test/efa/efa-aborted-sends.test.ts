@@ -1,4 +1,4 @@
-// What the abort of a posted send or write means. Libfabric cannot cancel it. efa of 2.7 ends it if the registration
+// The effect of aborting a posted send or write. Libfabric cannot cancel it. efa of 2.7 ends it if the registration
 // of its memory closes (fi_efa(7), MR ABORTING); other versions complete it.
 import '../support/softefa.js';
 import { type MemoryRegion, open, released } from 'libfabric';
@@ -14,7 +14,7 @@ const SIZE = 8 << 20;
 
 const ends = endsAborted();
 
-/** Two endpoints that know each other. The second one posts receives only when a test says so. */
+/** Two endpoints that are peers of each other. The second one posts receives only when a test does. */
 async function openPair() {
   const caps = ['FI_MSG', 'FI_MULTI_RECV'] as const;
   const a = await open({ provider: 'efa', caps });

@@ -67,7 +67,7 @@ test('efa: the counters of both devices count reads', async (context) => {
   const { a, b, toB } = wire;
   const region = await b.domain.allocate(1 << 20, ['FI_REMOTE_READ']);
   const remote = a.domain.remote(region.descriptor());
-  // The provider uses the device's RDMA read once it has learned that the peer's device has it.
+  // The provider uses the device's RDMA read after the peer has reported that its device has it.
   const earlier = counter('rdma_read_wrs');
   do await wire.done(a.read(new Uint8Array(64), toB, remote));
   while (counter('rdma_read_wrs') === earlier);

@@ -14,7 +14,7 @@ const MIB = 2 ** 20;
 const without = { FI_EFA_USE_DEVICE_RDMA: '0' };
 const forced = { FI_EFA_USE_DEVICE_RDMA: '1' };
 
-/** Tells whether the device does the reads and writes of the first process. */
+/** Returns whether the device does the reads and writes of the first process. */
 async function doneByDevice(one: ProcessOptions, two: ProcessOptions = one) {
   const part = { partId: 0xefa2 };
   const [a, b] = await startPair({ ...part, ...one, node: 0 }, { ...part, ...two, node: 1 });

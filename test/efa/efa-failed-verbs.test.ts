@@ -1,4 +1,4 @@
-// The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and what follows succeeds.
+// The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and later calls succeed.
 import { FabricError, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
@@ -115,7 +115,7 @@ describe.each(drivers)('%s driver', (driver) => {
     },
   );
 
-  test('what a broken endpoint is asked, after the engine has closed it, throws the cause', async (context) => {
+  test('calls of a broken endpoint throw the cause after the engine has closed it', async (context) => {
     context.skip(major > 1, IGNORES);
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_ATOMIC'], driver);
     using _ = faults.add('poll', { value: 'FI_EIO' });

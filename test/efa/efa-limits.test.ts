@@ -84,7 +84,7 @@ describe('efa', () => {
     const { stdout } = runInline(program, env);
     const [turn = '', codes] = stdout.split('\n');
     const [errors = 0, milliseconds = 0] = turn.split(' ').map(Number);
-    // If the event queue has told before that the endpoint is broken, all end in one turn. Reading the errors of 64
+    // If the event queue has reported before that the endpoint is broken, all end in one turn. Reading the errors of 64
     // receives would take 64 times 35 ms.
     if (errors >= 5) expect(milliseconds).toBeLessThan(1000);
     expect(codes).toBe('FI_ENOMEM');

@@ -271,7 +271,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       ep.domain.allocate(4096, ['FI_SEND']),
     ]);
     // The registrations end on another thread. The event loop is blocked, so the domain closes before it
-    // learns of this.
+    // is notified.
     const end = performance.now() + 20;
     while (performance.now() < end);
     await ep.close();

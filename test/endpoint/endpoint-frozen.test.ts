@@ -18,7 +18,7 @@ const MOST = 4000;
 describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
   test('a blocked fi_close breaks the domain and nothing else', async (context) => {
     if (version().major === 2 && version().minor > 1) context.skip('libfabric 2.6 returns');
-    // The reader posts no more receives: its target cannot tell it from a stopped process.
+    // The reader posts no more receives, like a stopped process.
     const served = await pairOfDomain(driver);
     const reader = await pairOfDomain('manual');
     const region = await served.domain.allocate(8192, ['FI_REMOTE_READ']);

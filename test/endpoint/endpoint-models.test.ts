@@ -1,4 +1,4 @@
-// Programs that fast-check makes up, on two endpoints and on a model of them: messages, batches, memory and streams.
+// Programs that fast-check generates, on two endpoints and on a model of them: messages, batches, memory and streams.
 import fc from 'fast-check';
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
@@ -116,7 +116,7 @@ describe.each([
     );
   });
 
-  // Streams begin and end between messages. What a stream has not read, the next one or recv() gets.
+  // Streams begin and end between messages. The next stream or recv() gets the messages that a stream has not read.
   test('messages arrive in order over any number of streams and receives', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;

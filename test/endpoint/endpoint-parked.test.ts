@@ -10,7 +10,7 @@ import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
 import { closing } from '../support/transfer.js';
 
-/** ms. Without parking, a close waits until the device gives up: 5000. */
+/** ms. Without parking, a close waits until the device times out: 5000. */
 const AT_ONCE = 3000;
 
 const faults = testFaults();

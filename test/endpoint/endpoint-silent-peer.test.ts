@@ -1,4 +1,5 @@
-// The error of an operation that times out tells the peer. If no operation with it has succeeded, it says what to check.
+// The error of an operation that times out names the peer. If no operation with it has succeeded, it says what to
+// check.
 import { createServer } from 'node:net';
 import { type DriverKind, type FabricError, open } from 'libfabric';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -16,7 +17,7 @@ const opened = async (provider: string, driver: DriverKind) =>
 
 /**
  * The error of an operation that times out. The first one need not have the hint: the promise rejects soon,
- * even if the engine's thread has no time to tell what it knows.
+ * even if the engine's thread has had no time to report its state.
  */
 async function errorOf(
   operation: () => Promise<unknown>,
@@ -90,7 +91,7 @@ test('a peer whose operations were in batches has answered', async () => {
   await settle(ep.close({ timeout: 100 }), silent.domain);
 });
 
-test('a TCP port that accepts connections and says nothing, with the default timeout of the endpoint', async () => {
+test('a TCP port that accepts connections and sends nothing, with the default timeout of the endpoint', async () => {
   const server = createServer(() => {}).listen(0, '127.0.0.1');
   onTestFinished(() => {
     server.close();

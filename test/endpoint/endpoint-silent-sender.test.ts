@@ -35,8 +35,7 @@ describe.each(CASES)('%s, %i bytes', (provider, size) => {
       const caps = ['FI_MSG'] as const;
       const openEndpoint = async (kind: (typeof drivers)[number]) =>
         closing(await open({ provider, driver: kind, caps, ...loopback(provider) }));
-      // The sender makes no progress after it has begun its message: its peer cannot tell it from a stopped
-      // process.
+      // The sender makes no progress after it has begun its message, like a stopped process.
       const sender = await openEndpoint('manual');
       const receiver = await openEndpoint(driver);
       const both = <T>(promise: Promise<T>) => settle(promise, sender.domain, receiver.domain);

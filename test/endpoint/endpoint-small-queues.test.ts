@@ -1,5 +1,5 @@
-// Queues with room for a few operations: whatever is sent at once arrives, whole. The provider refuses what it has no room
-// for, or this package keeps it back.
+// Queues with room for a few operations: all messages that are sent at once arrive, complete. Operations without room
+// are refused by the provider, or held back by this package.
 import '../support/default-queues.js';
 import { type DriverKind, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';

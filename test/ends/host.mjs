@@ -15,7 +15,7 @@ const CLEANUP_LIMIT = 1000; // ms within which closed resources must be gone
 const channel = new Channel((message) => process.send(message));
 let worker; // acts as the victim
 let ending = false;
-process.on('disconnect', () => ending || process.exit(1)); // the coordinator has ended
+process.on('disconnect', () => ending || process.exit(1)); // the coordinator has exited
 process.on('message', (message) => {
   if (worker === undefined) channel.receive(message);
   else if (message.name === 'end') terminate();

@@ -14,15 +14,15 @@ function waitedForCores() {
         readFileSync(`/proc/self/task/${thread}/schedstat`, 'utf8').split(' ')[1],
       );
     } catch {
-      // The thread has ended in the meantime.
+      // The thread has exited in the meantime.
     }
   }
   return nanoseconds / 1e6;
 }
 
 /**
- * The time, and how long threads have waited for a core until then. Reads both again if a thread waits between the two
- * readings.
+ * The time, and how long threads have waited for a core up to this time. Reads both again if a thread waits between the
+ * two readings.
  */
 function moment() {
   for (let tries = 0; ; tries++) {

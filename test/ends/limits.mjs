@@ -84,7 +84,7 @@ export function limited(planned) {
 /** The reason why a round waits for a repair, if it does. */
 export const pendingFor = (round) => PENDING.find(({ applies }) => applies(round));
 
-/** Whether the process has ended, and it is known that it ends if these calls fail. */
+/** Whether the process has crashed, and it is known to crash if these calls fail. */
 export const endsProcess = (run, plan, problem) =>
   /SIGSEGV|SIGABRT/.test(problem ?? '') && CRASHES.some(({ applies }) => applies(run, plan));
 

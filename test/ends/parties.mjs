@@ -20,7 +20,7 @@ export class Parties {
     return this.#parties.get(role);
   }
 
-  /** Called after a round: ends processes that have run enough rounds. Returns failures of their ends. */
+  /** Called after a round: ends processes that have run enough rounds. Returns their failures. */
   async release(all = false) {
     const failures = [];
     for (const [role, party] of this.#parties) {

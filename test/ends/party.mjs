@@ -1,4 +1,4 @@
-// A process that runs rounds, as the coordinator sees it.
+// The coordinator's handle of a process that runs rounds.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -48,7 +48,7 @@ export class Party extends Channel {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Its output on stderr since the last call. Empty unless something is wrong. */
+  /** Its output on stderr since the last call. Normally empty. */
   takeErrors() {
     const text = this.#errors;
     this.#errors = '';
@@ -61,7 +61,7 @@ export class Party extends Channel {
     return sharedFilesOf(this.pid, named);
   }
 
-  /** Kills it if it has not ended, and removes the files that it could not remove itself. */
+  /** Kills it if it still runs, and removes the files that it could not remove itself. */
   async cleanUp() {
     if (this.running) this.#child.kill('SIGKILL');
     await this.exited;

@@ -1,4 +1,4 @@
-// Plans the rounds from a seed: which side ends, how, and what both sides are doing at that time.
+// Plans the rounds from a seed: which side ends, how, and the operations of both sides at that time.
 
 /** efa carries its traffic through shm within a host, unless FI_EFA_ENABLE_SHM_TRANSFER=0: efa-wire. */
 export const PROVIDERS = ['shm', 'tcp', 'udp', 'efa', 'efa-wire'];

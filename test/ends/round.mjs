@@ -1,11 +1,11 @@
-// A round: two processes connect, one of them ends, and both report what they found.
+// A round: two processes connect, one of them ends, and both report their findings.
 import { canBeParked, keptBy, limited } from './limits.mjs';
 import { stacksOf } from './stacks.mjs';
 
 /** The limit in ms from the timeout of an operation to its settlement. */
-const LATE = 50;
+const SETTLE_LIMIT = 50;
 /** The limit in ms from the timeout of close() to its return. */
-const CLOSE_LATE = 500;
+const CLOSE_LIMIT = 500;
 /**
  * The limit in ms for which the event loop may be blocked. Opening and closing are synchronous: with efa they take 50
  * ms. A round may open two endpoints in one turn. An endpoint of tcp has 60 MB, whose page faults take 240 ms on a slow
@@ -129,8 +129,9 @@ function recordResult(role, result, outcome) {
   for (const what of left) {
     if (parked === 0 || !canBeParked(what)) recordLeftover(role, what, outcome);
   }
-  if (late.late > LATE) fail(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
-  if (close > CLOSE_LATE) fail(`close() returns ${close.toFixed()} ms after its timeout`);
+  if (late.late > SETTLE_LIMIT)
+    fail(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
+  if (close > CLOSE_LIMIT) fail(`close() returns ${close.toFixed()} ms after its timeout`);
   if (stall > stallLimit(outcome.planned.provider, opening)) {
     fail(
       `the event loop is blocked for ${stall.toFixed()} ms, by an opening for ${opening.toFixed()}`,
@@ -142,7 +143,7 @@ function recordResult(role, result, outcome) {
   outcome.stall = Math.max(outcome.stall, stall);
 }
 
-/** Waits for a step of a party. Throws Stuck if the party does not complete it, or ends instead. */
+/** Waits for a step of a party. Throws Stuck if the party does not complete it, or exits. */
 function within(role, party, promise, what) {
   const ended = party.exited.then(({ code, signal }) => {
     throw new Stuck(`the ${role} ends with ${signal ?? code} instead of the step: ${what}`);

@@ -81,7 +81,7 @@ export class Side {
     this.#traffic.stop();
   }
 
-  /** Waits until everything has settled, closes, and returns what was wrong. */
+  /** Waits until everything has settled, closes, and returns the problems. */
   async end() {
     this.stop();
     this.#channel.send('step', 'settling');

@@ -1,4 +1,4 @@
-// The side that continues after its peer has ended.
+// The side that continues after its peer has exited.
 import { Side } from './side.mjs';
 
 /** Runs a round to its end. Returns its result. */

@@ -97,7 +97,7 @@ export class Traffic {
       do await this.#start(kind, bytes, TIMEOUT);
       while (this.#streaming);
     } catch {
-      // The peer has ended, or nothing arrived.
+      // The peer has exited, or nothing arrived.
     }
   }
 
@@ -121,7 +121,7 @@ export function sendFromNew(endpoint, { address }, settlements) {
     const sent = endpoint.send(new Uint8Array(SMALL), peer, { timeout: TIMEOUT });
     settlements.add('send of a new endpoint', sent, TIMEOUT).catch(() => {});
   } catch (error) {
-    if (error.code !== 'FI_EADDRNOTAVAIL') throw error; // the peer has ended
+    if (error.code !== 'FI_EADDRNOTAVAIL') throw error; // the peer has exited
   }
 }
 

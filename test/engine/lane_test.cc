@@ -52,7 +52,7 @@ TEST(lane_returns_operations_in_order_with_their_blocks) {
   CHECK_EQ(lane.size(), size_t{0});
 }
 
-// What is popped is forgotten now and then, at a length that depends on what waits.
+// The lane drops popped operations from time to time, at a length that depends on the pending ones.
 TEST(lane_keeps_its_order_when_it_is_long_and_wraps) {
   Lane lane;
   std::deque<uint32_t> expected;
@@ -124,7 +124,7 @@ TEST(lane_removes_one_operation_and_keeps_the_order_of_others) {
   CHECK(lane.empty());
 }
 
-// Random pushes, pops and removals against a list.
+// Compares random pushes, pops and removals with a list.
 TEST(lane_with_removed_operations_keeps_its_order_when_it_is_long_and_wraps) {
   Lane lane;
   std::deque<uint32_t> expected;

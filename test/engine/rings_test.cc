@@ -17,14 +17,14 @@ namespace {
 
 constexpr uint32_t kCapacity = 8;
 
-// The side of JavaScript: it writes at the tail, and fills up what is left before the end with
+// JavaScript's side: it writes at the tail, and fills the rest before the end of the ring with
 // kNop.
 class Writer {
  public:
   Writer(Control& control, std::vector<Operation>& entries)
       : control_(control), entries_(entries) {}
 
-  // False where there is no room.
+  // Returns false if there is no room.
   bool write(uint32_t request, uint8_t blocks = 0, OpCode code = OpCode::kSend) {
     const uint32_t size = 1u + blocks, left = kCapacity - tail_ % kCapacity;
     const uint32_t padding = size > left ? left : 0;
@@ -80,7 +80,7 @@ struct Completions {
     completion.request = request;
     ring.push(completion);
   }
-  // What JavaScript does: it takes all that is there.
+  // Like JavaScript, takes all entries that are present.
   std::vector<uint32_t> take() {
     std::vector<uint32_t> requests;
     const uint32_t tail = control.completionTail.load(std::memory_order_acquire);
@@ -131,8 +131,7 @@ TEST(submissions_count_the_entries_of_blocks_and_padding) {
 }
 
 TEST(submissions_that_claim_more_entries_than_there_are_are_discarded) {
-  // Behind the last entry of the ring, behind the last one that was written, and more than the ring
-  // has.
+  // Past the last entry of the ring, past the last written entry, and more than the ring has.
   for (const auto& [start, blocks, written] :
        {std::tuple{7u, 1, 2u}, {0u, 3, 3u}, {0u, 255, 8u}, {2u, 0, 9u}}) {
     Submissions submissions;
@@ -206,7 +205,7 @@ TEST(completions_do_not_overtake_waiting_ones) {
   Completions completions;
   for (uint32_t i = 0; i <= kCapacity; ++i) completions.push(i);
   CHECK_EQ(completions.take().size(), size_t{kCapacity});
-  completions.push(kCapacity + 1);  // there is room now, and one waits
+  completions.push(kCapacity + 1);  // there is room now, and one entry waits
   CHECK_EQ(completions.take().size(), size_t{0});
   completions.ring.flushOverflow();
   CHECK((completions.take() == std::vector<uint32_t>{kCapacity, kCapacity + 1}));

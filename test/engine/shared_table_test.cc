@@ -13,7 +13,7 @@ namespace {
 
 uint32_t indexOf(uint32_t handle) { return handle & Table::kIndexMask; }
 
-// Inserts and erases so often that a slot has had all of its generations.
+// Inserts and erases until a slot has used all its generations.
 uint32_t useUp(Table& table, Handles handles) {
   const uint32_t first = table.insert(0, handles);
   uint32_t handle = first;
@@ -105,7 +105,7 @@ TEST(shared_table_is_filled_by_one_thread_while_another_empties_it) {
       while (ring[i % kRoom].load(std::memory_order_acquire) != 0) std::this_thread::yield();
       const uint32_t handle = table.insert(i, Handles::kLasting);
       CHECK(handle != 0);
-      // Relaxed: it is the table that publishes the value.
+      // Relaxed, because the table publishes the value.
       ring[i % kRoom].store(handle, std::memory_order_relaxed);
     }
   });

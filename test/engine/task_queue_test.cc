@@ -18,7 +18,8 @@ TEST(task_queue_runs_tasks_in_order_and_at_most_so_many) {
   CHECK_EQ(queue.run(3), 0u);
 }
 
-// The engine reads its completion queues between a task and one that this task has added.
+// The engine reads its completion queues between a task and a further task that the first one has
+// added.
 TEST(task_queue_runs_what_a_task_adds_the_next_time) {
   TaskQueue queue;
   int ran = 0;

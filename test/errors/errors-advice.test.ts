@@ -1,4 +1,4 @@
-// What the messages of common mistakes say: on what the call failed, and what to do.
+// The messages of common mistakes: the cause, and a hint.
 import { constants } from 'node:buffer';
 import { open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
@@ -13,7 +13,7 @@ const TEST_NET = '192.0.2.1'; // of no interface: RFC 5737
 test.each([
   [{ provider: 'tpc' }, "did you mean 'tcp'?"],
   [{ ...tcp, service: 'no service' }, 'on tcp at 127.0.0.1, service no service)'],
-  [{ ...tcp, service: '1e3' }, 'a service is a port, or a name that the system knows'],
+  [{ ...tcp, service: '1e3' }, 'a service is a port, or a name in /etc/services'],
   [{ ...tcp, domain: 'eth99' }, 'on tcp with the domain eth99 at 127.0.0.1)'],
   [{ ...tcp, node: TEST_NET }, 'no network interface of this host has the address 192.0.2.1'],
   [{ ...tcp, driver: 'threads' as 'thread' }, "'thread', 'loop', 'manual', got 'threads'"],

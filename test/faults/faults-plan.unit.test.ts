@@ -72,7 +72,7 @@ test('a failing program shrinks to the parts that it needs to fail', async () =>
   expect(smallest.rounds[0]!.faults).toEqual([]);
 });
 
-// As a shell splits it.
+// Split as by a shell.
 const wordsOf = (command: string) =>
   [...command.matchAll(/'((?:[^']|'\\'')*)'|\S+/g)].map(([word, quoted]) =>
     quoted === undefined ? word : quoted.replaceAll("'\\''", "'"),
@@ -96,7 +96,7 @@ test.each([
   }
 });
 
-test('programs are drawn in the order of their numbers, as often as asked', () => {
+test('programs are drawn in the order of their numbers, as often as requested', () => {
   const options = optionsOf(['--seed', '7', '--programs', '3']);
   const expected = [0, 1, 2].map((number) => [number, programAt(options, number)]);
   expect([...programsOf(options)]).toEqual(expected);

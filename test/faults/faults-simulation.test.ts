@@ -52,7 +52,7 @@ test.runIf(slow)(
     const operations = [0, 1, 2, 3].map((id) => {
       return { id, kind: 'write', from: 0, to: 1, bytes: 64, slot: id };
     });
-    // No operation may fail because of a full queue. This one is full with an error.
+    // No operation may fail because of a full queue. This fault makes the queue report an error when it is full.
     const full = { kind: 'full', process: 0, call: 'post', error: 'FI_EIO', chance: 1e6, seed: 1 };
     const rounds = [{ operations, faults: [full], reopens: false }];
     const seed = `shrinking-${process.pid}`;

@@ -1,4 +1,4 @@
-// Addresses that peers send, and the files in /dev/shm that they name: what the addon reads before
+// Addresses that peers send, and the files in /dev/shm that they name. The addon reads these before
 // the provider does.
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
@@ -67,7 +67,7 @@ bool accepts(Check&& check) {
   }
 }
 
-// What the addon does with an address whose form is valid.
+// The addon's steps for an address whose form is valid.
 void read(uint32_t format, const uint8_t* address) {
   fi_info info{};
   info.addr_format = format;
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int found = fab::shared_regions::inspect(region.name());
   CLAIM(found >= 0);
   const uint32_t format = kFormats[input.below(kFormatCount)];
-  // A copy of its own shows each read beyond the end.
+  // With a separate copy, the sanitizer reports each read past the end.
   const size_t length = input.left();
   const auto address = std::make_unique<uint8_t[]>(length);
   input.read(address.get(), length);

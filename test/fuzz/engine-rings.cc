@@ -17,7 +17,7 @@ class Script {
 
   void run() {
     while (!input_.empty()) step();
-    // A program that ends: what is posted completes, and its objects close.
+    // The end of a program: posted operations complete, and its objects close.
     for (int i = 0; i < 4; ++i) {
       rig_.engine().turn();
       rig_.provider.completeAll();
@@ -69,7 +69,7 @@ class Script {
   }
 
   // Writes an operation as JavaScript does, with values from the input. It may state more blocks,
-  // segments and pieces than there are.
+  // segments and pieces than exist.
   void submit(Operation* to, uint32_t& at) {
     Operation o{};
     o.code = static_cast<OpCode>(input_.take<uint8_t>());

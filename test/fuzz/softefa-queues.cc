@@ -38,7 +38,7 @@ class Script {
     }
   }
 
-  // Mostly a small step.
+  // Usually a small step.
   uint32_t bell() {
     const uint32_t value = input_.take<uint16_t>();
     return value < 64 ? value : input_.take<uint32_t>();

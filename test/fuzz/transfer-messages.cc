@@ -1,5 +1,5 @@
-// What a transfer engine receives from a hostile peer: messages, and the numbers of slices. Between
-// them, the program offers memory, transfers and closes.
+// The input of a transfer engine from a hostile peer: messages, and the numbers of slices. In
+// between, the program offers memory, transfers and closes.
 #include "../../native/transfer/hub.h"
 #include "support/rig.h"
 
@@ -66,7 +66,7 @@ class Script {
     }
   }
 
-  // A message that has arrived in a rail's receive, with a header that is mostly right.
+  // A message that has arrived in a rail's receive, with a header that is usually valid.
   void receive() {
     uint8_t bytes[Message::kMaxSize];
     MessageHeader header;
@@ -132,7 +132,7 @@ class Script {
     if (which->mayRepeat()) hub_->restart(which);
   }
 
-  // Mostly of an open offer.
+  // Usually the number of an open offer.
   uint64_t number() {
     const uint8_t which = input_.take<uint8_t>();
     if (which < offers_.size()) return offers_[which]->first + input_.take<uint16_t>() % 600;

@@ -7,7 +7,7 @@ import { removeSoftefa } from 'libfabric/softefa';
 import { WRONG_USAGE } from '../../scripts/options.mjs';
 import { programs, systems } from './systems.mjs';
 
-const HANG = 180_000; // ms: nothing takes so long, on a busy machine either
+const HANG = 180_000; // ms: longer than any program takes, also on a busy machine
 const program = fileURLToPath(new URL('program.mjs', import.meta.url));
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const namespace = `matrix-${randomBytes(4).toString('hex')}`;

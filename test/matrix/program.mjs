@@ -1,5 +1,5 @@
-// Two processes of one host that exchange a message, a write and a transfer (arguments: provider, what to do). Prints
-// how that ended, as JSON: { outcome: 'ok' } or { outcome: CODE, message, hint }. MATRIX_NODE is the command that runs
+// Two processes of one host that exchange a message, a write and a transfer (arguments: provider, action). Prints
+// the outcome as JSON: { outcome: 'ok' } or { outcome: CODE, message, hint }. MATRIX_NODE is the command that runs
 // the other process, if that is not this one's.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ if (provider === 'efa') {
   const namespace = process.env.MATRIX_NAMESPACE;
   loadSoftefa({ ...(namespace && { namespace }), keep: false, memlock: 'unlimited' });
 }
-const LENGTH = 200_000; // beyond what providers copy through their queues
+const LENGTH = 200_000; // more than providers copy through their queues
 const LIMIT = 60_000; // ms
 const limits = { timeout: LIMIT };
 const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
@@ -152,5 +152,5 @@ if (role === 'peer') {
     peer?.end();
   }
   console.log(JSON.stringify(result));
-  process.exit(); // what could not be opened is not there to be closed
+  process.exit(); // the endpoint that could not be opened must not be closed
 }

@@ -1,4 +1,4 @@
-// The systems of `npm run suite -- matrix`: how a command runs there, and what the package must do there.
+// The systems of `npm run suite -- matrix`: how a command runs there, and the outcome that the package must have there.
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ARCHITECTURES } from '../../scripts/prebuild/binaries.mjs';
@@ -35,7 +35,7 @@ function cgroup(bytes) {
   };
 }
 
-/** A container that has nothing but glibc, libfabric and Node.js. */
+/** A container that has only glibc, libfabric and Node.js. */
 function container(arch) {
   const folder = rootFolder(arch);
   const enter = `mount --rbind /dev ${folder}/dev && mount -t proc proc ${folder}/proc`;
@@ -125,7 +125,7 @@ export const systems = (withoutProcessVm) => [
   },
 ];
 
-/** The programs of expected: provider, what it does, and how it is run. */
+/** The programs of `expected`: the provider, the action, and the way to run it. */
 export const programs = {
   tcp: ['tcp', 'exchange'],
   shm: ['shm', 'exchange'],

@@ -9,7 +9,7 @@ const regions = fc
   .record({ key: bits64, address: bits64, length: fc.maxSafeNat() })
   .filter(({ address, length }) => address + BigInt(length) <= 2n ** 64n);
 
-test('a descriptor says what was described', () => {
+test('a descriptor has the values of the region', () => {
   holds(
     fc.property(regions, (region) => {
       expect(describedRegion(encodeDescriptor(region))).toEqual(region);

@@ -1,4 +1,4 @@
-// Memory that is longer than a Uint8Array can be: refused before anything is allocated or registered.
+// Memory that is longer than the longest Uint8Array is refused before anything is allocated or registered.
 import '../support/softefa.js';
 import { constants } from 'node:buffer';
 import { type Domain, dumpState, type Endpoint, open } from 'libfabric';
@@ -90,7 +90,7 @@ describe.each(['tcp', 'shm', 'efa'])('transfers over %s', (provider) => {
 
 // Since V8 of Node 22, a Uint8Array can be as long as any buffer.
 describe.skipIf(constants.MAX_LENGTH > 2 ** 33)('an ArrayBuffer that is longer', () => {
-  const long = new ArrayBuffer(TOO_LONG); // of pages that nobody touches
+  const long = new ArrayBuffer(TOO_LONG); // of pages that are never accessed
 
   test('is refused by register(), also as a DataView', async () => {
     const { domain } = await opened('shm', 'thread');

@@ -1,4 +1,4 @@
-// Receives that are aborted while nothing turns the engine, which therefore learns of it late.
+// Receives that are aborted while nothing turns the engine, which therefore handles the abort late.
 import { expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { common } from '../support/providers.js';

@@ -1,4 +1,4 @@
-// The messages that a stream has received, but nobody has read, are not lost when it ends.
+// Messages that a stream has received and that were not read are not lost when it ends.
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';

@@ -70,7 +70,7 @@ test('a status without a name keeps its number', () => {
   expect(() => allocate(1)).toThrow(/^NRT_4711, nrt_tensor_allocate$/);
 });
 
-test('no memory and no such core are told with what to do', () => {
+test('no memory and no such core are reported with a hint', () => {
   expect(() => allocate(2 ** 40)).toThrow(/^NRT_RESOURCE, nrt_tensor_allocate; neuron-top/);
   expect(() => allocate(1, { device: 9 })).toThrow(
     /^NRT_INVALID, nrt_tensor_allocate; .*cores\(\)/,

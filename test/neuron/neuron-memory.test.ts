@@ -42,11 +42,11 @@ test('cores are counted without taking them, and nrt_init is tried again after i
   allocate(1).free();
 });
 
-test('the runtime tells its version, and that it is a fake', () => {
+test('the runtime reports its version, and that it is a fake', () => {
   expect(runtimeVersion()).toEqual({ version: '2.21.41.0', detail: "fake, a test's libnrt" });
 });
 
-test('no cores, and hidden cores, are told with the reason', () => {
+test('no cores, and hidden cores, are reported with the reason', () => {
   process.env.FAKE_NEURON_CORES = '0';
   expect(whyNoCores()).toMatchObject({ code: 'ERR_NO_NEURON_CORE' });
   process.env.FAKE_NEURON_CORES = '4';

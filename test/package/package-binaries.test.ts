@@ -80,7 +80,7 @@ test.skipIf(newer).each([
   expect(stderr).toContain(`needs ${to}`);
 });
 
-test('the check tells binaries that are not stripped', () => {
+test('the check detects binaries that are not stripped', () => {
   const stripped = join(folder, 'verbs.node');
   execFileSync('strip', ['--strip-debug', '-o', stripped, join(built, 'verbs.node')]);
   expect([hasSymbols(join(built, 'verbs.node')), hasSymbols(stripped)]).toEqual([true, true]);

@@ -1,4 +1,4 @@
-// Whether a promise that nobody waits for ends the process. What close() cancels must not, and every failure must.
+// Whether a promise that nothing awaits ends the process. A call that close() cancels must not, and every failure must.
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';
 import { runInline } from '../support/command.js';

@@ -1,5 +1,5 @@
 // A worker that neither frees its memory nor closes its dmabuf. `workerData`: the module, 'libfabric/cuda' or 'libfabric/neuron'. It
-// tells the descriptor, and ends at a message.
+// reports the descriptor, and ends at a message.
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { allocate } = await import(workerData);

@@ -1,5 +1,5 @@
 // Frees memory of an accelerator while it is registered by its pointer, as another library of the process may do, and uses
-// the region. Prints for each use how it ended, what it left, and whether the endpoints still work.
+// the region. Prints for each use its outcome, the resources that it left, and whether the endpoints still work.
 //   node device-memory-freed.mjs cuda|neuron efa|efa-direct before|during|replaced
 // The memory is freed before the operation, while it is in flight, or before it and then allocated again at the same address.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Closes objects while nobody waits for the promises of the calls that this cancels. Prints how each call has ended, in
+// Closes objects while nothing awaits the promises of the calls that this cancels. Prints the outcome of each call, in
 // alphabetical order. Arguments: provider, driver, which object closes (endpoint, domain, cq or av).
 import { open } from 'libfabric';
 import { pair } from './lifecycle-busy.mjs';

@@ -1,5 +1,5 @@
 // An endpoint of shm in a container. Prints its address, then obeys the lines of its input: "send ADDRESS" sends the
-// peer a message and prints how that ended, "close" closes the endpoint.
+// peer a message and prints the outcome, "close" closes the endpoint.
 import { createInterface } from 'node:readline';
 import { open } from 'libfabric';
 

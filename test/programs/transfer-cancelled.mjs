@@ -1,4 +1,4 @@
-// Closes an engine while nobody waits for the promises of the calls that this cancels. Prints how many calls of each kind
+// Closes an engine while nothing awaits the promises of the calls that this cancels. Prints how many calls of each kind
 // have ended in a way that is neither success nor cancellation, and whether one of those that wait was cancelled.
 // Argument: provider.
 import { TransferEngine } from 'libfabric/transfer';

@@ -1,5 +1,5 @@
 // A write whose offer has ended fails. Prints 'alive' if its failure does not end the process, as an unhandled rejection
-// does. Arguments: provider, what the program does with the transfer.
+// does. Arguments: provider, how the program handles the transfer.
 import { TransferEngine } from 'libfabric/transfer';
 
 const [provider, how] = process.argv.slice(2);

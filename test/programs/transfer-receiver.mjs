@@ -1,5 +1,5 @@
 // A transfer engine that offers memory (arguments: provider, nics, settings as JSON). Its parent sends messages:
-// { address }: knows the parent's engine, and answers with its own address
+// { address }: makes the parent's engine a peer, and answers with its own address
 // { offer, length }: offers so many bytes, for reads with { access: 'read' }, answers { token }, then { arrived: hash }
 // or { failed: code }, then { released }
 import { createHash } from 'node:crypto';

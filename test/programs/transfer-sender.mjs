@@ -1,5 +1,5 @@
 // A transfer engine that writes (arguments: provider, nics, settings as JSON). Its parent sends { address }, which it answers with its
-// own address, and then { token, length }: it writes that many bytes, and tells { written }.
+// own address, and then { token, length }: it writes that many bytes, and reports { written }.
 import { TransferEngine } from 'libfabric/transfer';
 
 const [provider, nics, settings = '{}'] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// An endpoint or a transfer engine that waits, and lets the process end or not. What it waits for comes by a
-// timer that does not keep the process alive, so that the process prints it only if something else does.
+// An endpoint or a transfer engine that waits, and lets the process end or not. The event comes by a
+// timer that does not keep the process alive, so the process prints it only if something else keeps it alive.
 //
 // Usage: unref.mjs PROVIDER DRIVER HOW WAITS (driver `transfer`: a transfer engine)
 import { setTimeout as after } from 'node:timers/promises';
@@ -34,7 +34,7 @@ async function waitWithEndpoint() {
   batch.recv(new Uint8Array(8));
   const stop = new AbortController();
   const { signal } = stop;
-  /** Waits for something that never comes, until a message has. */
+  /** Waits for an event that never occurs, until a message has arrived. */
   const untilReceived = async (nothing) => {
     nothing.catch(() => {});
     await ep.recv(new Uint8Array(8));

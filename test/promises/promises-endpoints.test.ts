@@ -1,4 +1,5 @@
-// What endpoints promise (docs/promises.md), without faults: in bursts of each size, from two sides at once, and again.
+// The promises of endpoints (docs/promises.md), without faults: in bursts of each size, from two sides
+// at once, and repeatedly.
 import { describe, expect, test } from 'vitest';
 import { onCommon, slow } from '../support/cases.js';
 import { closing, endpoint, pair } from '../support/transfer.js';

@@ -1,5 +1,5 @@
-// What transfer engines promise (docs/promises.md), without faults: in bursts of each size, twice at once, left in the middle,
-// and again. Messages of engines are in test/transfer/transfer-messages.test.ts.
+// The promises of transfer engines (docs/promises.md), without faults: in bursts of each size, twice at once, left in the
+// middle, and repeatedly. Messages of engines are in test/transfer/transfer-messages.test.ts.
 import '../support/softefa.js';
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';

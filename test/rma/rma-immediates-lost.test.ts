@@ -1,4 +1,4 @@
-// Arrivals that nobody reads: the engine keeps a limited number, and reports the loss of more.
+// Arrivals that are not read: the engine keeps a limited number, and reports the loss of others.
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { pattern } from '../support/bytes.js';

@@ -1,4 +1,4 @@
-// Wrong options of suites: one line says what is wrong and what there is, and nothing runs.
+// Wrong options of suites: one line names the error and the valid options, and nothing runs.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

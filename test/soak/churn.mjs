@@ -1,11 +1,11 @@
-// Opens and closes one thing many times, and measures what each time leaves.
+// Opens and closes one object many times, and measures the resources that each time leaves.
 import { open } from 'libfabric';
 import { optionsOf } from './load.mjs';
 import { sample } from './sample.mjs';
 
 const BLOCK = 100;
 
-/** What is opened and closed. Each returns the function for one time, and one that ends it all. */
+/** The objects. Each function returns a function that opens and closes once, and one that ends the series. */
 const THINGS = {
   async endpoints(provider) {
     const once = async () => (await open(optionsOf(provider))).close();
@@ -30,10 +30,10 @@ const THINGS = {
   },
 };
 
-/** Makes another peer's address of one. An address of shm names a file, which must exist, so it stays. */
+/** Makes the address of another peer from an address. An address of shm names a file, which must exist, so it stays. */
 const CHANGES = {
-  tcp: (address, i) => address.writeUInt32BE(0x7f000001 + i, 4), // 127.0.0.1 and further
-  // The queue key of a restarted process, on another host: within a host, efa looks for a file of shm.
+  tcp: (address, i) => address.writeUInt32BE(0x7f000001 + i, 4), // 127.0.0.1 and the following addresses
+  // The queue key of a restarted process on another host, because within a host efa searches for a file of shm.
   efa: (address, i) => {
     address[14] = 1;
     address.writeUInt32LE(i + 1, 20);

@@ -52,7 +52,7 @@ async function offer(engine, engineAddress, child) {
   await peer.close();
 }
 
-/** Runs until `goesOn()` is false. Adds to `sum.peers` and `sum.bytes`. */
+/** Runs while `goesOn()` is true. Adds to `sum.peers` and `sum.bytes`. */
 export async function load(provider, env, goesOn, sum) {
   let child;
   for (let peers = 0; goesOn(); ) {

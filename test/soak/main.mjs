@@ -12,7 +12,7 @@ import { FEWEST, trendOf } from './trend.mjs';
 
 /** The share of the time in which caches and allocators reach their size. */
 const WARM_UP = 0.4;
-/** Times that something may add a descriptor, thread, registration or file in all of its times. */
+/** The number of descriptors, threads, registrations or files that may remain of all repetitions. */
 const FEW = 5;
 
 const PROVIDERS = ['tcp', 'shm', 'efa'];

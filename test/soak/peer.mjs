@@ -1,6 +1,6 @@
 // A peer that comes and goes (argument: provider). For each { address, descriptor } from its parent it opens an
 // endpoint and a transfer engine, exchanges messages with the parent's, writes and reads its region, transfers to its
-// engine, closes, and tells the bytes.
+// engine, closes, and reports the number of bytes.
 import { once } from 'node:events';
 import { open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
@@ -14,7 +14,7 @@ const delivered = { ...wait, flags: ['FI_DELIVERY_COMPLETE'] };
 
 const options = optionsOf(process.argv[2]);
 
-/** Writes what the parent has offered. */
+/** Writes to the memory that the parent has offered. */
 async function transfer(engine, { token, engineAddress, id, bytes }) {
   const peer = await engine.peer(engineAddress);
   const memory = await engine.register(bytesOf(id, bytes));

@@ -16,7 +16,7 @@ const COLUMNS = 2;
 const WIDTH = 350;
 const HEIGHT = 150;
 const GAP = 20;
-/** Points of a panel: each is the highest of the samples that follow each other there. */
+/** The number of points of a panel. Each is the highest of several successive samples. */
 const POINTS = 350;
 
 /**

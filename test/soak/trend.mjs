@@ -1,6 +1,6 @@
 // Whether a resource grows: the slope of a line through its samples, with a confidence interval.
 
-/** Samples that follow each other resemble each other. Means of so many blocks are nearly independent. */
+/** Successive samples are correlated. The means of this many blocks are nearly independent. */
 const BLOCKS = 20;
 /** Two-sided 95 %, Student's t with BLOCKS - 2 degrees of freedom. */
 const T = 2.101;

@@ -56,7 +56,7 @@ TEST(channel_announces_requested_events) {
   CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
-// Hardware knows from the doorbell how far the queue was read. libfabric requests an event, reads
+// Hardware reads the position of the user from the doorbell. libfabric requests an event, reads
 // only some of the completions, and then waits.
 TEST(channel_announces_completions_that_are_there) {
   Device device;

@@ -132,7 +132,7 @@ TEST(containment_of_receives_that_killed_senders_had_claimed) {
       CHECK_EQ(endpoint.receive({into.all()}), 0);
     }
     parent.put(true);
-    // All receives are there again: as many messages arrive without another one.
+    // All receives are posted again: as many messages arrive without posting another one.
     for (uint32_t i = 0; i < kReceives; ++i) CHECK_EQ(endpoint.next().status, Status::kOk);
   });
   const auto peer = survivor.get<Address>();

@@ -67,7 +67,7 @@ void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
   CHECK_EQ(entry.id, 21);
   CHECK_EQ(entry.status, Status::kFlushed);
   CHECK_EQ(stateOf(pair.a), IBV_QPS_ERR);
-  // Other endpoints work, and see that this one is gone.
+  // Other endpoints work, and get errors from this one.
   Send send = pair.send();
   pair.y.send(pair.a.address(), send);
   CHECK_EQ(pair.y.next().status, Status::kRemoteBadDestQpn);

@@ -1,4 +1,4 @@
-// What the sources say of calls that few programs make: the kernel driver (amzn-drivers 3.1.0,
+// Calls that few programs make, as the sources define them: the kernel driver (amzn-drivers 3.1.0,
 // efa_verbs.c: D) and rdma-core 64 (providers/efa/verbs.c: V).
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Lifelines are no part of what softefa exports.
+// softefa does not export lifelines.
 #include "../../native/softefa/lifeline.cc"
 
 #include <signal.h>

@@ -84,7 +84,7 @@ TEST(namespace_is_cleared_of_killed_processes_with_a_forked_child) {
       ::close(living[1]);
       ::_exit(told && ::read(living[0], &byte, 1) == 1);  // ends with the test
     }
-    // The child has given up the parent's locks.
+    // The child has released the parent's locks.
     CHECK_EQ(::read(started[0], &byte, 1), 1);
     parent.put(true);
     for (;;) ::pause();

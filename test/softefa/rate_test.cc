@@ -73,7 +73,7 @@ TEST(rate_is_that_of_each_nic_and_direction) {
   CHECK_EQ(nics.write(), 0);
   Result none;
   CHECK(!nics.a.poll(none, 20));
-  // From b to a nothing is under way.
+  // Nothing is in flight from b to a.
   CHECK_EQ(nics.b.write(nics.a.address(), nics.atB.sge(0, 1), nics.atA.remote()), 0);
   CHECK_EQ(nics.b.next().status, Status::kOk);
   Endpoint alsoA(nics.devices[0]), alsoB(nics.devices[1]);

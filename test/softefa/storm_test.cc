@@ -49,7 +49,8 @@ void exchange(harness::Side& parent, int node) {
   parent.put(Target{endpoint.address(), memory.remote()});
   const auto [target, rounds] = parent.get<Task>();
   parent.put(true);
-  // Those that kill and start others get a core first: twenty that spin leave them little of it.
+  // The threads that kill and start processes get a core first, because twenty spinning processes
+  // leave little CPU time.
   CHECK_EQ(::setpriority(PRIO_PROCESS, 0, 10), 0);
   for (uint64_t round = 0; !parent.ready(); ++round) {
     const bool sends = round % 4 == 0;

@@ -1,4 +1,4 @@
-// What holds for the memory of libfabric/cuda and libfabric/neuron.
+// Checks of the memory of both libfabric/cuda and libfabric/neuron.
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
@@ -31,7 +31,7 @@ export function expectNotInherited({ fd }: Dmabuf): void {
 
 /** Each call throws a typed error for each value that is junk as its argument. */
 export function expectJunkRefused(calls: readonly ((value: unknown) => unknown)[]): void {
-  // Where it is valid: the default of an option, no options, and an offset of 0.
+  // Cases in which the value is valid: the default of an option, no options, and an offset of 0.
   const valid = ['undefined', '{}', '-0', 'a proxy'];
   for (const [index, call] of calls.entries()) {
     for (const [label, value] of junkExcept(...valid)) {
@@ -73,7 +73,7 @@ function usesOf(object: object): ((...args: unknown[]) => unknown)[] {
   const prototype = Object.getPrototypeOf(object) as object;
   if (prototype === Object.prototype) return [];
   const members = Object.getOwnPropertyDescriptors(prototype);
-  const passive = ['constructor', 'toJSON', inspect.custom]; // anything can be printed
+  const passive = ['constructor', 'toJSON', inspect.custom]; // these accept any object
   const own = Reflect.ownKeys(members)
     .filter((key) => !passive.includes(key))
     .map((key) => members[key as keyof typeof members] as PropertyDescriptor)

@@ -47,7 +47,7 @@ export function junkExcept(...labels: string[]): [string, unknown][] {
 
 export type Refusal = Error & { readonly code: string };
 
-/** Tells whether a call threw, rejected, or was accepted. */
+/** Reports whether a call threw, rejected, or was accepted. */
 export async function refusalOf(
   call: () => unknown,
 ): Promise<{ how: 'threw' | 'rejected' | 'accepted'; error: Refusal }> {
@@ -129,7 +129,7 @@ export function loopbackOfFile(options?: LoopbackOptions): Loopback {
   return loopback;
 }
 
-/** Allocates what the calls of a loopback need, before the tests of a file. */
+/** Allocates the memory that the calls of a loopback need, before the tests of a file. */
 export function fixturesOfFile(loopback: Loopback, bytes: number): Fixtures {
   const fixtures = {} as { -readonly [Key in keyof Fixtures]: Fixtures[Key] };
   beforeAll(async () => {
@@ -140,7 +140,7 @@ export function fixturesOfFile(loopback: Loopback, bytes: number): Fixtures {
   return fixtures;
 }
 
-/** Checks that an ordinary transfer still works: no message was lost, none was left over. */
+/** Checks that an ordinary transfer still works: no message is missing, and none is left over. */
 export async function expectWorking(ep: Loopback['ep'], self: Peer): Promise<void> {
   const sent = Uint8Array.of(1, 2, 3, 4);
   const got = new Uint8Array(4);

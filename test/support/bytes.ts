@@ -9,7 +9,7 @@ export function randomWords(seed: number): () => number {
   };
 }
 
-/** Bytes that differ from place to place and from one seed to the next. */
+/** Bytes that depend on their position and on the seed. */
 export function pattern(length: number, seed = 1): Uint8Array {
   const next = randomWords(seed * 2654435761);
   const words = new Uint32Array(Math.ceil(length / 4));

@@ -8,7 +8,7 @@ export type Tier = 'quick' | 'slow' | 'all';
 
 export const tier = (process.env.LIBFABRIC_TESTS ?? 'quick') as Tier;
 
-/** Whether tests that are not for a combination run: in one of the tiers only. */
+/** Whether tests that are not for a combination run. They run in one of the tiers only. */
 export const quick = tier !== 'slow';
 /** Whether tests run that repeat others with more rounds or conditions. */
 export const slow = tier !== 'quick';

@@ -1,4 +1,5 @@
-// Measures what each test file costs: CPU time and processes. `npm test -- --times FILE` writes the costs of all files.
+// Measures the cost of each test file: CPU time and processes. `npm test -- --times FILE` writes the costs of
+// all files.
 import childProcess from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { afterAll } from 'vitest';
 export interface Costs {
   /** Seconds of CPU time of the process that runs the file. */
   cpu: number;
-  /** Seconds of CPU time of the processes that the file started and that have ended. */
+  /** Seconds of CPU time of the processes that the file started and that have exited. */
   childrenCpu: number;
   /** The number of processes that the file started. */
   processes: number;

@@ -22,7 +22,7 @@ afterEveryTest(() => {
   for (const gpu of open) gpu.close();
 });
 
-/** Memory that only its file and the device reach. */
+/** Memory that is accessible only through its file and by the device. */
 export class FakeGpu {
   readonly fd: number;
   readonly size: number;
@@ -93,7 +93,7 @@ const LIBFABRIC = /(\/\S*\/libfabric\.so\S*)/;
 /** Returns the reason if this libfabric cannot use pointers of Neuron on the fabric. */
 export function whyNoNeuron(fabric: 'efa' | 'efa-direct' = 'efa'): string | undefined {
   version(); // loads the library
-  // Only since 2.5 a variable tells it (FI_HMEM_NEURON_USE_DMABUF).
+  // Only since 2.5 a variable shows it (FI_HMEM_NEURON_USE_DMABUF).
   const [, library = ''] = readFileSync('/proc/self/maps', 'latin1').match(LIBFABRIC) ?? [];
   const withNeuron = readFileSync(library).includes('nrt_memcpy_to_device');
   if (!withNeuron) return 'this libfabric was built without Neuron';

@@ -1,4 +1,4 @@
-// Tells whether the efa provider of this process has a direct data path: it then accesses the device's queues
+// Checks whether the efa provider of this process has a direct data path: it then accesses the device's queues
 // without rdma-core.
 import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';

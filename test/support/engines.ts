@@ -11,7 +11,7 @@ export const MAPPED_OR_NOT = [
   ['efa', false],
 ] as const;
 
-/** Two engines that know each other, closed when the test ends. */
+/** Two engines that are peers of each other, closed when the test ends. */
 export async function enginePair(options: TransferEngineOptions) {
   const a = await TransferEngine.open(options);
   onTestFinished(() => a.close());

@@ -36,13 +36,13 @@ function buildOver(name: string, file: string): string {
 
 export const { calls } = fake;
 
-/** What has changed since `before`. */
+/** The changes since `before`. */
 export function callsSince(before: Record<string, number>): Record<string, number> {
   const changed = Object.entries(calls()).filter(([name, count]) => count !== before[name]);
   return Object.fromEntries(changed.map(([name, count]) => [name, count - (before[name] ?? 0)]));
 }
 
-/** What the program has not given back: memory, contexts and descriptors. */
+/** The resources that the program has not released: memory, contexts and descriptors. */
 export function held() {
   const counted = calls();
   return {

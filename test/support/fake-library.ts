@@ -42,7 +42,7 @@ export class FakeLibrary {
     return `FAKE_${this.#name.toUpperCase()}_${name}`;
   }
 
-  /** Builds a library from sources of the fake, and libraries in its folder. Test files share what is built. */
+  /** Builds a library from sources of the fake, and libraries in its folder. Test files share the built libraries. */
   build(library: string, files: readonly string[], more: readonly string[] = []): void {
     const flags = ['-std=c++17', '-O1', '-shared', '-fPIC', '-fvisibility=hidden'];
     const warnings = ['-Wall', '-Wextra', '-Werror'];
@@ -80,10 +80,10 @@ export class FakeLibrary {
     afterEach(reset);
   }
 
-  /** How often each function was called in this process, and what the fake counts besides. */
+  /** How often each function was called in this process, and the other counts of the fake. */
   readonly calls = (): Record<string, number> => countersIn(this.#counters);
 
-  /** What the program has not given back. */
+  /** The resources that the program has not released. */
   held() {
     const maps = readFileSync('/proc/self/maps', 'latin1').split(`memfd:fake-${this.#name}`);
     return {

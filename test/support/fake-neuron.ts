@@ -23,5 +23,5 @@ export function loadFakeNeuron(): string {
 
 export const { calls } = fake;
 
-/** What the program has not given back. */
+/** The resources that the program has not released. */
 export const held = () => fake.held();

@@ -8,7 +8,7 @@ const COUNT = 20_000;
 // Each claim reserves a port until this process ends. All tests of this machine see it.
 const claims = [];
 
-/** A TCP port of 127.0.0.1 without a listener, which no other test takes meanwhile. */
+/** A TCP port of 127.0.0.1 without a listener. No other test takes it while this process runs. */
 export async function freePort() {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

@@ -1,4 +1,4 @@
-// Helpers of the lifetime tests: they run programs in processes of their own, check what is left in /dev/shm,
+// Helpers of the lifetime tests: they run programs in processes of their own, check which files remain in /dev/shm,
 // and drive manual engines.
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';

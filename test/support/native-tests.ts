@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What is tested: the software device, or the parts of the engine. */
+/** The subject of the tests: the software device, or the parts of the engine. */
 export type Suite = 'softefa' | 'engine';
-/** How they are built: plain, with AddressSanitizer and UBSan, or with ThreadSanitizer. */
+/** The build: plain, with AddressSanitizer and UBSan, or with ThreadSanitizer. */
 export type Variant = 'plain' | 'asan' | 'tsan';
-/** Who executes a work request: the post call (synchronous) or a thread of the device (asynchronous). */
+/** The mode of the device: the post call executes a work request (synchronous), or a thread does (asynchronous). */
 export type Mode = 'synchronous' | 'asynchronous';
 
 /** Whether a command succeeded, and its output. */
@@ -44,7 +44,7 @@ export async function testNames(suite: Suite = 'softefa'): Promise<string[]> {
   return output.trimEnd().split('\n');
 }
 
-/** Runs all tests, each in a process of its own. Returns how each ended. */
+/** Runs all tests, each in a process of its own. Returns the outcome of each. */
 export async function runAllTests(
   variant: Variant,
   mode: Mode,

@@ -3,7 +3,7 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { freePort } from './free-port.js';
 import { runPair } from './sides.js';
 
-/** Runs the server (side 0) and the client (side 1) of a command. Returns how they ended. */
+/** Runs the server (side 0) and the client (side 1) of a command. Returns their outcomes. */
 export async function runBothSides(
   args: readonly string[],
   envOf: (side: number) => NodeJS.ProcessEnv,

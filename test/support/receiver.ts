@@ -7,7 +7,7 @@ import type { RemoteEngine, TransferEngine, TransferEngineOptions } from 'libfab
 import { onTestFinished } from 'vitest';
 import { withSoftefa } from './softefa.js';
 
-/** Removes what a killed process of the shm provider leaves in /dev/shm: 16 MB for each endpoint. */
+/** Removes the files that a killed process of the shm provider leaves in /dev/shm: 16 MB for each endpoint. */
 export function removeLeftovers({ pid }: ChildProcess): void {
   for (const file of readdirSync('/dev/shm')) {
     if (file.startsWith(`${pid}:`)) rmSync(`/dev/shm/${file}`, { force: true });
@@ -24,7 +24,7 @@ interface Message {
   readonly released?: boolean;
 }
 
-/** An offer of the other process. Each promise resolves when the process has told it. */
+/** An offer of the other process. Each promise resolves when the process has reported the event. */
 export interface RemoteOffer {
   readonly token: string;
   /** The hash of the bytes, or the code of the failure. */
@@ -64,7 +64,7 @@ export class Receiver {
     return new Promise((resolve) => this.#waiting.set(`${what}${id}`, resolve));
   }
 
-  /** Introduces the engines to each other. */
+  /** Exchanges the addresses of the engines. */
   async meet(engine: TransferEngine): Promise<RemoteEngine> {
     await this.#hears('ready');
     const answer = this.#hears('address');

@@ -4,7 +4,7 @@ import { commandLine } from '../../dist/cli/command-line.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
-/** Thrown where the command would end its process. */
+/** Thrown in place of process.exit(). */
 class Ended {
   constructor(status) {
     this.status = status;
@@ -13,7 +13,7 @@ class Ended {
 
 const withSubcommands = (command) => [command, ...command.commands.flatMap(withSubcommands)];
 
-/** Calls `write` with what this process prints, instead of printing it. Returns a function that ends this. */
+/** Calls `write` with the output of this process, instead of printing it. Returns a function that restores printing. */
 function capture(stream, write) {
   const original = stream.write;
   stream.write = (text, ...others) => {
@@ -30,7 +30,7 @@ function capture(stream, write) {
  * Runs `npx libfabric ...args`. Only one command may run at a time.
  *
  * @param {readonly string[]} args
- * @returns {Promise<{ status: number, stdout: string, stderr: string }>} how its process would have ended
+ * @returns {Promise<{ status: number, stdout: string, stderr: string }>} the outcome of its process
  */
 export async function runCommand(args) {
   let stdout = '';

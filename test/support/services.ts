@@ -14,16 +14,16 @@ export const NOT_PORTS = [
   '80 ',
 ];
 
-/** Names that no system knows, although a number is in them. */
+/** Names of no service on any system, although they contain a number. */
 export const NO_SERVICES = ['080x', '1e3', '0x50', '80.0'];
 
-/** Whether this system knows the service `domain`, port 53. */
+/** Whether this system has the service `domain`, port 53. */
 export const knowsDomain = /^domain\s+53\/udp/m.test(services());
 
 function services(): string {
   try {
     return readFileSync('/etc/services', 'utf8');
   } catch {
-    return ''; // a container without netbase
+    return ''; // in a container without netbase
   }
 }

@@ -1,4 +1,4 @@
-// Signals, as calls see them.
+// Signals of the kinds that calls may get.
 import { getEventListeners } from 'node:events';
 import { createContext, runInContext } from 'node:vm';
 

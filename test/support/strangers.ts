@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** What strangers send. */
+/** The bytes that such processes send. */
 export const GARBAGE: Readonly<Record<string, Buffer>> = {
   nothing: Buffer.alloc(0),
   'a byte': Buffer.from('a'),
@@ -30,15 +30,15 @@ export async function stranger(port: number, bytes: Uint8Array = Buffer.alloc(0)
   return socket;
 }
 
-/** Resolves when a connection has ended. */
+/** Resolves when a connection is closed. */
 export const closed = (socket: Socket): Promise<unknown> =>
   socket.closed ? Promise.resolve() : new Promise((resolve) => socket.once('close', resolve));
 
-/** So many connections at once that send nothing. */
+/** This many connections at once, which send nothing. */
 export const crowd = (port: number, size = 300): Promise<Socket[]> =>
   Promise.all(Array.from({ length: size }, () => stranger(port)));
 
-/** One stranger of each kind, one that has left again, and a crowd. */
+/** One such process of each kind, one that has disconnected again, and a crowd. */
 export async function strangers(port: number): Promise<void> {
   for (const bytes of Object.values(GARBAGE)) await stranger(port, bytes);
   (await stranger(port)).destroy();

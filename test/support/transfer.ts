@@ -1,5 +1,5 @@
 // Helpers of the data transfer tests: pairs of endpoints in one process, for any provider and driver, and
-// byte patterns that show where a transfer went wrong.
+// byte patterns that show the position of a wrong byte.
 import {
   type AnyInfo,
   type Cap,

@@ -2,7 +2,7 @@ import { getInfo } from 'libfabric';
 import { openEndpoint } from '../../dist/cli/fabtests/common/open-endpoint.js';
 import { afterEveryTest } from './every-test.js';
 
-/** Functions that run when a test has ended, the last one first. */
+/** Functions that run after a test, the last one first. */
 export const cleanups: (() => unknown)[] = [];
 afterEveryTest(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();

@@ -30,7 +30,7 @@ test('a peer may arrive before this engine', async () => {
   await barriers.next(GROUP, [1n]).passed;
 });
 
-test('a call that was given up no longer waits, and a late arrival does not count for the next', async () => {
+test('an abandoned call no longer waits, and a late arrival does not count for the next', async () => {
   const { barriers, waiting } = counted();
   const given = barriers.next(GROUP, [1n]);
   expect(waiting()).toBe(1);

@@ -89,12 +89,12 @@ describe('the only NIC of an engine breaks', () => {
     await expect(toB.notify(Buffer.from('hello'))).rejects.toMatchObject(CAUSE);
   });
 
-  test('what begins later fails at once', async () => {
+  test('later operations fail at once', async () => {
     const { b, toA, offer } = await engines([0], [1]);
     const event = nextRail(b);
     faults.add('poll', { nic: 1, value: 'FI_EIO' });
     await event;
-    // If the endpoint does not close in time either, its domain takes no registration.
+    // If the endpoint does not close in time either, its domain accepts no registration.
     await expect(offer().then(({ arrived }) => arrived)).rejects.toMatchObject({
       code: expect.stringMatching(/^FI_(EIO|EOTHER)$/),
     });
@@ -120,7 +120,7 @@ test.each([
     await open.arrived;
     expect(same(into, pattern(SIZE))).toBe(true);
   }
-  // A message to a NIC that breaks meanwhile may be given up.
+  // A message to a NIC that breaks in the meantime may be dropped.
   if (engine === a) {
     const notifications = b.notifications();
     await Promise.all(Array.from({ length: 8 }, (_, i) => toB.notify(Uint8Array.of(i))));
@@ -131,7 +131,7 @@ test.each([
 
 // efa (1.17) refuses a message until the peer has answered a handshake.
 test.each([2, 3])(
-  'a message takes the other way if NIC %i of the peer is silent',
+  'a message takes the other path if NIC %i of the peer is silent',
   async (silent) => {
     const { b, toB } = await met([0], [2, 3]);
     faults.add('freeze', { nic: silent });

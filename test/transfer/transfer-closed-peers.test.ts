@@ -1,4 +1,4 @@
-// What an engine does about a peer whose engine was closed, and that others are served as before.
+// A peer whose engine was closed is lost, and other peers are served as before.
 import '../support/softefa.js';
 import { type EngineEvent, TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -27,7 +27,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     await b.close();
     await barrier;
     await until(() => toB.state === 'lost');
-    // On a busy machine the peers were perhaps slow to connect, which earlier events say.
+    // On a busy machine the peers may have been slow to connect, and earlier events report that.
     const isOfClosing = (event: EngineEvent) =>
       event.type === 'peer' && event.peer === toB && event.reason === 'its engine was closed';
     while (!isOfClosing((await events.next()).value)) {}

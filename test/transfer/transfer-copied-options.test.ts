@@ -1,4 +1,4 @@
-// Options whose bytes an engine copies: what the caller does to its buffers after the call changes nothing.
+// Options whose bytes an engine copies: later changes of the caller's buffers have no effect.
 import { TransferEngine, type TransferEngineOptions } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';

@@ -1,4 +1,4 @@
-// Cards and tokens of hostile senders, who may know the secret.
+// Addresses and tokens of hostile senders, who may have the secret.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeAddress, type EngineAddress, encodeAddress } from '../../dist/transfer/address.js';
@@ -50,7 +50,7 @@ const tokenRecords: fc.Arbitrary<TokenContent> = fc.record({
 
 const tokens = tokenRecords.filter(({ serial, before }) => before < serial);
 
-test('an address says what was sealed', () => {
+test('an address has the content that was sealed', () => {
   holds(
     fc.property(addresses, fc.string(), (address, secret) => {
       const decoded = decodeAddress(encodeAddress(address, secret), secret);
@@ -60,7 +60,7 @@ test('an address says what was sealed', () => {
   );
 });
 
-test('a token says what was sealed', () => {
+test('a token has the content that was sealed', () => {
   holds(
     fc.property(tokens, fc.string(), (token, secret) => {
       expect(decodeToken(encodeToken(token, secret), secret)).toEqual(token);
@@ -77,7 +77,7 @@ test('arbitrary text is no address and no token', () => {
   );
 });
 
-test('a changed character is noticed', () => {
+test('a changed character is detected', () => {
   const text = fc.tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+ é'));
   holds(
     fc.property(tokens, text, (token, [where, character]) => {
@@ -90,7 +90,7 @@ test('a changed character is noticed', () => {
   );
 });
 
-// Of a valid content, a few bytes are replaced, added or removed, and the result is sealed.
+// A few bytes of a valid content are replaced, added or removed, and the result is sealed.
 const damaged = (kind: Kind, sealed: string, changes: readonly [number, number][]) => {
   const content = [...Buffer.from(sealed, 'base64url').subarray(2, -12)];
   for (const [where, value] of changes) {

@@ -40,9 +40,9 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(b.stats().offers).toMatchObject({ open: 0, arrived: 20, failed: 0 });
   });
 
-  // The transfer resolves at its side, and close() runs before this side has heard of the last byte.
+  // The transfer resolves at its side, and close() runs before this side has the report of the last byte.
   test.each(['write', 'read'] as const)(
-    'an offer that closes right after the peer’s %s has ended has its arrival',
+    'an offer that closes right after the end of the peer’s %s has its arrival',
     async (access) => {
       const { a, b, toA, toB } = await enginePair(options);
       const [ours, theirs] = [await a.register(pattern(5000)), await b.register(pattern(5000))];
@@ -107,7 +107,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await expect(transfer).rejects.toBe(reason);
     await transfer.released;
     await offer.released;
-    // All slices may have been under way before the abort.
+    // All slices may have been in flight before the abort.
     const [arrived] = await Promise.allSettled([offer.arrived]);
     if (arrived.status === 'rejected') expect(arrived.reason.code).toBe('FI_ECANCELED');
     else expect(same(arrived.value.bytes, from.bytes)).toBe(true);

@@ -1,4 +1,4 @@
-// Without an EFA: what a laptop sees.
+// The fallback on a machine without an EFA, such as a laptop.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';

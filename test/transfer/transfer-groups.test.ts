@@ -21,7 +21,7 @@ async function members(provider: string) {
 }
 
 describe.each(['shm', 'tcp'])('%s', (provider) => {
-  test('nobody leaves a barrier before everybody has come', async () => {
+  test('no engine leaves a barrier before all have arrived', async () => {
     const all = await members(provider);
     let inside = 0;
     for (let round = 1; round <= 20; round++) {

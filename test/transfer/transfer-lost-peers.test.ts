@@ -1,4 +1,4 @@
-// What an engine says of a peer that has died, and of its own NICs then.
+// The states that an engine reports for a peer that has died, and for its own NICs.
 import '../support/softefa.js';
 import { once } from 'node:events';
 import { dumpState } from 'libfabric';
@@ -28,7 +28,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
     }) => {
       const writes = provider === 'efa' && release() >= 200;
       skip(writes, 'with libfabric 2, the NIC writes to a process that is stopped');
-      // On a busy machine, nothing may come through from a living peer for longer than by default.
+      // On a busy machine, a living peer may make no progress for longer than the default.
       const stall = 500;
       const engine = await TransferEngine.open({ provider, nics, mapMemory: false, stall });
       onTestFinished(() => engine.close());
@@ -41,7 +41,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
       const events = engine.events();
       await Promise.all([dying.notify(pattern(8)), living.notify(pattern(8))]);
       const { token: stale } = await victim.offer(SIZE);
-      victim.child.kill('SIGSTOP'); // so that the transfer is under way when the process ends
+      victim.child.kill('SIGSTOP'); // so that the transfer is in flight when the process ends
       const transfer = dying.write(memory, stale, { timeout: TIMEOUT });
       await until(() => dying.state === 'lost');
       victim.child.kill('SIGKILL');
@@ -50,7 +50,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
       const error = (await transfer.catch((reason) => reason)) as Error;
       expect(error.message).toMatch(/no NIC reaches the peer: ./);
       expect(error).toMatchObject({ ambiguous: true });
-      // efa emulates writes, and then says nothing of the peer.
+      // efa emulates writes, and then reports no error of the peer.
       if (provider === 'tcp') expect(error).not.toMatchObject({ code: 'FI_ETIMEDOUT' });
       expect([dying.state, living.state]).toEqual(['lost', 'up']);
       for await (const event of events) {

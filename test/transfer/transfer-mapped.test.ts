@@ -165,7 +165,7 @@ test('without mapMemory on either side, NICs move the bytes', async () => {
   expect(arrivals(b)).toBe(1);
 });
 
-test('another process maps the memory, and the bytes are there when it says so', async () => {
+test('another process maps the memory, and the bytes are there when it reports them', async () => {
   const engine = await TransferEngine.open({ provider: 'tcp' });
   onTestFinished(() => engine.close());
   const receiver = new Receiver('tcp', 1);

@@ -1,4 +1,4 @@
-// What memory is: parts, pages, NICs, NUMA nodes, and offers to read it.
+// The properties of memory: parts, pages, NICs, NUMA nodes, and offers to read it.
 import '../support/four-nics.js';
 import '../support/softefa.js';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ describe.each([
     await offer.released;
   });
 
-  test('an offer to read rejects if the peer gives up, or never comes', async () => {
+  test('an offer to read rejects if the peer aborts, or never reads', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const source = await filled(b, 8 * SIZE);
     const into = await a.register(new Uint8Array(8 * SIZE));
@@ -110,7 +110,7 @@ describe.each([
   });
 });
 
-test('what is empty is refused with the reason', async () => {
+test('empty memory and empty parts are refused with the reason', async () => {
   const { a } = await enginePair({ provider: 'shm' });
   const memory = await a.allocate(4096);
   expect(() => memory.slice(0, 0)).toThrow(/end must be greater than start: a transfer has/);

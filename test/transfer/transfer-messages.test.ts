@@ -59,7 +59,7 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     },
   );
 
-  test('a peer that reads nothing holds the sender up, loses nothing, and barriers pass meanwhile', async () => {
+  test('a peer that reads nothing makes the sender wait, no message is lost, and barriers pass in the meantime', async () => {
     const count = 8000;
     const { a, b, toA, toB } = await enginePair({ provider, nics });
     let resolved = 0;
@@ -88,7 +88,7 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     expect(await tally(sent)).toEqual({ ok: 5000 });
   });
 
-  test('messages to an engine that does not know the sender arrive, before and after it does', async () => {
+  test('messages to an engine arrive before and after it has made the sender a peer', async () => {
     const a = await TransferEngine.open({ provider, nics });
     onTestFinished(() => a.close());
     const b = await TransferEngine.open({ provider, nics });

@@ -1,5 +1,5 @@
-// Programs that fast-check makes up, on two engines and on a model of them: offers, writes and messages, in bursts and one
-// after another.
+// Programs that fast-check generates, on two engines and on a model of them: offers, writes and messages, in bursts and
+// one after another.
 import '../support/softefa.js';
 import fc from 'fast-check';
 import type { Offer, TransferEngine, TransferMemory } from 'libfabric/transfer';
@@ -130,7 +130,7 @@ describe.each([
   });
 });
 
-/** A write that comes too late: by what the engine tells, or by a NIC that is faster. */
+/** The errors of a write that comes too late: from the engine, or from a NIC that is faster. */
 function refused(error: { readonly code?: string }): undefined {
   expect(['FI_EKEYREJECTED', 'FI_EIO', 'FI_ECANCELED', 'FI_EINVAL', 'FI_EACCES']).toContain(
     error.code,

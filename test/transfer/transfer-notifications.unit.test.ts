@@ -5,7 +5,7 @@ import { Notifications } from '../../dist/transfer/notifications.js';
 
 const PROGRAM = 0;
 
-/** The messages of senders that the engine knows, or does not know, and what it has told them. */
+/** The messages of senders that are peers or not, and the confirmations to them. */
 function inboxOf(...known: bigint[]) {
   const taken: number[] = [];
   const take = (_channel: number, sequence: number) => taken.push(sequence);
@@ -36,7 +36,7 @@ test('of any number of senders, the last 65,536 are remembered', () => {
   expect(notifications.unread).toBe(1);
 });
 
-test('a peer hears that 4096 messages were taken, and of the next ones when half of them are read', () => {
+test('a peer gets the confirmation of 4096 messages, and of the next ones when half of them are read', () => {
   const { notifications, taken, arrived } = inboxOf(1n);
   for (let sequence = 1; sequence <= 5000; sequence++) arrived(1n, sequence);
   expect(taken.length).toBe(4096);
@@ -49,7 +49,7 @@ test('a peer hears that 4096 messages were taken, and of the next ones when half
   expect(notifications.dropped).toBe(0);
 });
 
-test('a sender that becomes known hears which of its messages have arrived before', () => {
+test('a sender that becomes a peer gets the confirmation of its earlier messages', () => {
   const { inbox, peers, taken, arrived } = inboxOf();
   arrived(1n, 1);
   arrived(1n, 3);
@@ -59,7 +59,7 @@ test('a sender that becomes known hears which of its messages have arrived befor
   expect(taken).toEqual([1, 3]);
 });
 
-test('messages of unknown senders that nobody reads are dropped from a number on, with one warning and a count', async () => {
+test('unread messages of unknown senders are dropped beyond a limit, with one warning and a count', async () => {
   const { notifications, arrived } = inboxOf();
   const warned = once(process, 'warning');
   for (let i = 1; i <= 65_536; i++) arrived(1n, i);

@@ -40,7 +40,7 @@ async function moved(
   return rails.map(({ bytes }) => bytes);
 }
 
-test('rails and memory tell their NUMA node', async (context) => {
+test('rails and memory have their NUMA node', async (context) => {
   const { a, from, into } = await sides(context);
   expect(a.rails.map(({ numaNode }) => numaNode)).toEqual([0, 0, 1, 1]);
   expect([from.numaNode, into.numaNode]).toEqual([0, 0]);

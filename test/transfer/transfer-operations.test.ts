@@ -78,13 +78,13 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(ended[1]).toMatchObject({ engine: a, transfer: stopped, error });
     await unused.released;
     expect(released[1]).toMatchObject({ engine: b, offer: unused });
-    // All slices may have been under way before the abort.
+    // All slices may have been in flight before the abort.
     const [outcome] = await Promise.allSettled([unused.arrived]);
     expect(released[1]?.error).toBe(outcome.status === 'rejected' ? outcome.reason : undefined);
   });
 
   test('stats(), metrics and dumpState() agree on what is done and what is open', async () => {
-    // A busy machine is no rail that stalls.
+    // The timeout is long, so that a busy machine does not look like a stalled rail.
     const { a, b, toA, toB } = await enginePair({ ...options, stall: 60_000 });
     const from = await a.register(pattern(SIZE));
     const into = await b.register(new Uint8Array(SIZE));
@@ -214,7 +214,7 @@ describe('efa, four rails', () => {
     await rest;
   });
 
-  test('a rail whose slices fail says why, until one succeeds', async (context) => {
+  test('a rail whose slices fail reports the reason, until one succeeds', async (context) => {
     const { a, toB, during } = await writing(32 << 20); // so much that every rail gets slices
     if (a.rails[1]?.path !== 'rdma')
       context.skip('emulated writes that fail do not always complete');

@@ -46,7 +46,7 @@ function outboxOf() {
   return { outbox, posted, send, settled, waits: () => waits };
 }
 
-test('1024 messages are under way, and each that the peer takes lets the next one go, in order', async () => {
+test('1024 messages are in flight, and the next one is sent for each that the peer takes, in order', async () => {
   const { outbox, posted, send, settled, waits } = outboxOf();
   send(3000);
   expect(posted.length).toBe(WINDOW);
@@ -139,7 +139,7 @@ test('bytes of a message that waits are those of the call', async () => {
   expect(sent).toEqual(Array.from({ length: 2000 }, (_, i) => i & 0xff));
 });
 
-test('every message passes once, however the network orders and repeats those under way', () => {
+test('every message passes once, however the network orders and repeats those in flight', () => {
   const step = fc.record({
     send: fc.nat(3000),
     from: fc.nat(),

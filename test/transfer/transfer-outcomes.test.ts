@@ -1,4 +1,4 @@
-// Which promises of transfers end the process if nobody handles them: those that fail, and not those that close() cancels.
+// Which unhandled promises of transfers end the process: those that fail, and not those that close() cancels.
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/command.js';
 import { runCleanly, runProgram } from '../support/lifecycle.js';
@@ -53,7 +53,7 @@ describe('a transfer that fails after its bytes have arrived', () => {
     expect({ stdout, stderr }).toEqual({ stdout: 'arrived\nalive\n', stderr: '' });
   });
 
-  test('ends the process if nobody waits for anything', () => {
+  test('ends the process if nothing is awaited', () => {
     const { status, stderr } = run(`
       outcome.arrive();
       outcome.fail(new Error('a copy may be under way'));

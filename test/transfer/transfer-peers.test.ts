@@ -1,4 +1,4 @@
-// Peers that are forgotten while something is under way, that are known again, and that share an address.
+// Peers that are forgotten while operations are in flight, that are opened again, and that share an address.
 import '../support/softefa.js';
 import { describe, expect, test } from 'vitest';
 import { decodeAddress, encodeAddress } from '../../dist/transfer/address.js';
@@ -18,7 +18,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     return { ...pair, from, into, token };
   };
 
-  test('close() of a peer waits for the transfers and messages under way, and refuses new ones', async () => {
+  test('close() of a peer waits for the transfers and messages in flight, and refuses new ones', async () => {
     const { b, toB, from, into, token } = await setUp();
     const [first, second] = [await token(), await token()];
     const transfer = toB.write(from, first);

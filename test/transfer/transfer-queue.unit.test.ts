@@ -23,7 +23,7 @@ test('waiting transfers start in the order of their priorities, and then of thei
   expect(started.at(-1)).toBe('later');
 });
 
-test('a line that was empty takes more', () => {
+test('a queue that was empty accepts more transfers', () => {
   const queue = new Queue(1);
   const { enter, leave } = queue.at('normal');
   const started: number[] = [];

@@ -6,7 +6,7 @@ import { pattern, same } from '../support/bytes.js';
 import { namespace } from '../support/softefa.js';
 
 const SIZE = 4 << 20;
-// So slow that a busy machine gives each rail its turns.
+// Slow enough that each rail runs on a busy machine.
 const RATE = 2; // MB/s
 const SETTINGS = { provider: 'efa', slice: 64 << 10, stripe: 64 << 10, window: 128 << 10 };
 

@@ -21,7 +21,7 @@ describe.each([
     from.bytes.set(pattern(SIZE));
     return { ...pair, from, into };
   };
-  // A NIC that checks keys may refuse a closed offer before the peer's message has told of its end.
+  // A NIC that checks keys may refuse a closed offer before the peer's message reports its end.
   const CLOSED = provider === 'efa' && !mapMemory ? { name: 'FabricError' } : STALE;
   const untouched = ({ bytes }: { bytes: Uint8Array }) => bytes.every((byte) => byte === 0);
 

@@ -1,4 +1,4 @@
-// Peers that die before they have answered this engine for the first time.
+// Peers that die before their first answer to this engine.
 import '../support/softefa.js';
 import { once } from 'node:events';
 import { type RemoteEngine, TransferEngine, TransferError } from 'libfabric/transfer';

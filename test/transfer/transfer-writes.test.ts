@@ -117,7 +117,7 @@ describe.each([
     const pages = { indices: Array.from({ length: 40 }, (_, i) => 2 * i), size: 8192 };
     const from = await a.register(pattern(80 * 8192, 9));
     const into = await b.register(new Uint8Array(80 * 8192));
-    // Without room for a plan of the sender.
+    // The offer has no numbers for a plan of the sender.
     const offer = await into.pages(pages).offer({ access: 'write', to: toA, slices: 1 });
     const { slices } = await toB.write(from.pages(pages), offer.token);
     // shm and tcp take four pieces of memory of a peer in one write, efa takes one.

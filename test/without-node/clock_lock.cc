@@ -1,5 +1,5 @@
-// std::timed_mutex waits with pthread_mutex_clocklock(3), which ThreadSanitizer does not know
-// before LLVM 16: it would report each unlock. This one waits with a call that it knows.
+// std::timed_mutex waits with pthread_mutex_clocklock(3), which ThreadSanitizer does not support
+// before LLVM 16: it would report each unlock. This one waits with a call that it supports.
 #include <pthread.h>
 #include <time.h>
 

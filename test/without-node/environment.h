@@ -11,7 +11,8 @@
 
 #include "../../native/objects/domain.h"
 
-// What the addon needs of Node.js in one thread: an event loop, and functions that it calls there.
+// The parts of Node.js that the addon needs in one thread: an event loop, and functions that it
+// calls there.
 
 namespace without_node {
 

@@ -1,5 +1,5 @@
-// Messages and writes between two endpoints, with everything that may run beside them: buffers that
-// come and go, registrations on other threads, receives that are cancelled, and holds.
+// Messages and writes between two endpoints, with everything that may run at the same time: buffers
+// that are opened and closed, registrations on other threads, cancelled receives, and holds.
 #include <algorithm>
 #include <numeric>
 #include <thread>
@@ -95,7 +95,7 @@ class Exchange {
   }
 
   // A write to memory that another thread registers, as libuv's threads do, and that is closed
-  // behind the write.
+  // after the write.
   void written() {
     constexpr size_t kLength = 30'000;
     const Bytes from(kLength);
@@ -111,7 +111,7 @@ class Exchange {
     unsigned left = 1;
     Operation write = operation(OpCode::kWrite, a_, toB_, memory, kLength);
     write.remote = remote;
-    // Otherwise the write may complete before it arrives, and the memory would be gone: tcp then
+    // Otherwise the write may complete before it arrives, and the memory would be closed: tcp then
     // ends the connection.
     write.flags = FI_DELIVERY_COMPLETE;
     left_.submit(write, [&](const Completion& c) { succeeded(left_, c, left); });
@@ -126,7 +126,7 @@ class Exchange {
     left_.forget(memory);
   }
 
-  // As dumpState() does.
+  // Like dumpState().
   void look() {
     const Hold hold(left_.engine());
     size_t open = 0;

@@ -34,7 +34,7 @@ class Program {
   // Ends the domain, and waits until nothing uses it any more.
   ~Program();
   Program(const Program&) = delete;
-  // Ends the domain without waiting for those who still have it.
+  // Ends the domain without waiting for its other owners.
   void end();
 
   struct End {
@@ -55,7 +55,7 @@ class Program {
   void cancel(uint32_t request);
   // Closes an endpoint, and waits for that.
   void close(const End& end);
-  // Turns the engine if nothing else does, and reads completions.
+  // Turns the engine if no driver does, and reads completions.
   void step();
   void runUntil(const char* what, const std::function<bool()>& condition);
 

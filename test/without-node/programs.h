@@ -4,7 +4,7 @@
 
 #include "program.h"
 
-// What the threads of the harness run: each opens domains, uses them and closes them.
+// The programs that the threads of the harness run. Each opens domains, uses them and closes them.
 
 namespace without_node {
 

@@ -21,7 +21,7 @@ constexpr uint32_t kSlice = 4096;
 constexpr uint32_t kSlices = 24;
 constexpr size_t kLength = size_t{kSlice} * kSlices;
 
-// What the sides tell each other by another way than the fabric.
+// The data that the sides exchange outside the fabric.
 template <typename T>
 class Mailbox {
  public:
@@ -150,7 +150,8 @@ class Side {
     ends_.clear();
     hub_->events.close();
     hub_.reset();
-    // Each rail has the engine, and so the endpoints of all, until its own domain has ended.
+    // Each rail holds the engine, and so the endpoints of all rails, until its own domain has
+    // closed.
     for (auto& program : programs_) program->end();
     programs_.clear();
   }

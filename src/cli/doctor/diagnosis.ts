@@ -1,9 +1,8 @@
-// What `libfabric doctor` found, as --json prints it. Releases may add members; they never remove
-// one.
+// The findings of `libfabric doctor`, as --json prints them. Releases may add members, but never remove one.
 
 /** The result of a check. */
 export type Status =
-  /** As it should be. */
+  /** The check has passed. */
   | 'ok'
   /** No problem, but worth knowing. */
   | 'note'
@@ -14,7 +13,7 @@ export type Status =
   /** The check does not matter here or its result cannot be determined; `found` says why. */
   | 'skipped';
 
-/** A check and what it found. */
+/** A check and its result. */
 export interface Finding {
   /** Its name, which never changes: `'memory.locked'`. */
   readonly id: string;

@@ -29,7 +29,7 @@ export const GROUPS: readonly Group[] = [
   environment,
 ];
 
-/** What a diagnosis includes besides the machine. */
+/** Options of a diagnosis. */
 export interface DiagnosisOptions {
   /** Whether a machine without an EFA is an error. */
   readonly requireEfa?: boolean;
@@ -59,7 +59,7 @@ export function diagnosisOf(
   };
 }
 
-// --require efa: the note that there is none becomes an error.
+// --require efa: the note that the machine has no EFA becomes an error.
 function asRequired(finding: Finding): Finding {
   return finding.id === 'device.present' ? { ...finding, status: 'error' } : finding;
 }

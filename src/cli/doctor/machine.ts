@@ -23,7 +23,7 @@ export interface Machine {
   readonly devices: readonly Device[];
   /** Why there are no devices. */
   readonly absence: Absence | null;
-  /** Which kind of EFA the programs of this machine have. */
+  /** The kind of EFA that the programs of this machine can use. */
   readonly efa: 'hardware' | 'software' | 'none';
   /** Counters of devices, by the device's name. */
   readonly counters: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
@@ -70,7 +70,7 @@ export function efasOnPci(files: Files): string[] {
   });
 }
 
-/** Which kind of EFA there is. A device on PCI counts even if no driver is bound to it. */
+/** The kind of EFA of the machine. A device on PCI counts even if no driver is bound to it. */
 export function kindOf(all: readonly Device[], files: Files): Machine['efa'] {
   const efas = all.filter(isEfa);
   if (efas.some(({ emulated }) => emulated)) return 'software';
@@ -94,7 +94,7 @@ function spaceOf(path: string): Space | null {
   }
 }
 
-/** How a trial has ended. */
+/** The result of a trial. */
 export interface TrialResult {
   /** Null if it worked. */
   readonly failure: string | null;

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 
 const TIMEOUT = 60_000; // milliseconds: opening takes long if memory is short
 
-/** How a program has ended. */
+/** The result of a program. */
 export interface Ended {
-  /** What it printed if it failed, or how it was killed; null if it succeeded. */
+  /** Its output if it failed, or the signal that killed it. Null if it succeeded. */
   readonly failure: string | null;
-  /** What it printed. */
+  /** Its output. */
   readonly output: string;
 }
 

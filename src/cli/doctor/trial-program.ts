@@ -1,5 +1,5 @@
-// node trial-program.js DOMAIN: opens an endpoint of efa and sends a message to itself. Prints as
-// JSON how this has ended.
+// node trial-program.js DOMAIN: opens an endpoint of efa and sends a message to itself. Prints the
+// result as JSON.
 import { FabricError } from '../../base/errors.js';
 import { open } from '../../open.js';
 import { rdmaOf } from '../shared/rdma-support.js';

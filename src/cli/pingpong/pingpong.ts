@@ -198,7 +198,7 @@ async function serve(settings: Settings, needs: Needs, { signal }: Control): Pro
     const session =
       sessions.get(localAddress) ?? Session.open(settings, needs, signal, undefined, visitor);
     sessions.set(localAddress, session);
-    session.catch((error) => visitors.close(error)); // not the visitor's fault
+    session.catch((error) => visitors.close(error)); // the error does not come from the visitor
     return session;
   };
   const meets = async (visitor: OobSocket) => {

@@ -11,7 +11,7 @@ export function countersSection(all: readonly Run[]): Html | undefined {
   const tables = figuresOfEach(runs.map((run) => ({ name: run.name, figures: counterTable(run) })));
   return section(
     'Counters of the device',
-    html`<p>By how much each grew while a size ran. Counters that stayed as they were are left out.</p>`,
+    html`<p>The increase of each counter while a size ran. Counters that did not change are left out.</p>`,
     tables,
   );
 }

@@ -25,7 +25,7 @@ export function colourOf({ index }: Series): string {
   return `var(--series-${(index % COLOURS) + 1})`;
 }
 
-/** A line and its points. Seven symbols and eight colours: 56 series before two look alike. */
+/** A line and its points. Seven symbols and eight colours distinguish 56 series. */
 export function seriesMarks(series: Series, points: readonly Point[]): Markish[] {
   const colour = colourOf(series);
   const symbol = SYMBOLS[series.index % SYMBOLS.length] ?? 'circle';

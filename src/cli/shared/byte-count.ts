@@ -16,7 +16,7 @@ const textOf = (bytes: number) =>
     String(bytes),
   );
 
-/** What stands in a message if a number of bytes is not within these limits. */
+/** The message for a number of bytes that is not within these limits. */
 export const bytesWanted = (from: number, to: number): string =>
   `It must be from ${textOf(from)} to ${textOf(to)} bytes, such as 64M or 1G.`;
 

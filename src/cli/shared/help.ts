@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 
-const WIDTH = 80; // where the terminal does not tell
+const WIDTH = 80; // columns, if the terminal does not report them
 
-/** What stands below the options of a command's help. */
+/** The text below the options of a command's help. */
 export interface HelpEnd {
   /** Paragraphs, wrapped like the rest of the help. */
   readonly notes?: readonly string[];

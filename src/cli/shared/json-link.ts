@@ -33,7 +33,7 @@ export interface JsonLinkOptions<In> {
  * A TCP connection that carries JSON objects. It ends at the first bytes that are not a message.
  */
 export class JsonLink<In extends object, Out extends object> {
-  /** Resolves with the reason when the connection has ended. */
+  /** Resolves with the reason when the connection is closed. */
   readonly closed: Promise<Error>;
   readonly #socket: Socket;
   readonly #options: JsonLinkOptions<In>;
@@ -70,12 +70,12 @@ export class JsonLink<In extends object, Out extends object> {
     return this.#ended;
   }
 
-  /** Aborts when the connection has ended, by either side. */
+  /** Aborts when either side has closed the connection. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Sends a message. Does nothing if the connection has ended. */
+  /** Sends a message. Does nothing if the connection is closed. */
   send(message: Out): void {
     if (this.#socket.writable) this.#socket.write(frameOf(message));
   }

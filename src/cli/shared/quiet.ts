@@ -1,4 +1,4 @@
-/** The environment variable that leaves out where a server listens. */
+/** The environment variable that suppresses the line with a server's address. */
 export const QUIET = 'LIBFABRIC_QUIET';
 
 export const isQuiet = (): boolean => Boolean(process.env[QUIET]);

@@ -3,8 +3,8 @@ import type { EndpointBase } from '../../endpoint/endpoint.js';
 import type { Rdma, RmaImplementation } from './rdma.js';
 
 /**
- * Who carries out the reads and writes of an endpoint, as it reports (FI_OPT_EFA_EMULATED_*).
- * Undefined if it does not report it: providers other than efa, and efa of libfabric 1.17.
+ * Whether the device or the provider carries out the reads and writes of an endpoint (FI_OPT_EFA_EMULATED_*).
+ * Undefined if the endpoint does not report it: providers other than efa, and efa of libfabric 1.17.
  */
 export function rdmaOf(endpoint: Pick<EndpointBase, 'getOption'>): Rdma | undefined {
   const doer = (emulated: boolean): RmaImplementation => (emulated ? 'emulated' : 'device');

@@ -1,7 +1,7 @@
-/** Who carries out RMA: the device, or the provider in software. */
+/** How RMA is carried out: by the device, or by the provider in software. */
 export type RmaImplementation = 'device' | 'emulated';
 
-/** What an endpoint reports about its RMA. */
+/** The RMA of an endpoint, as the endpoint reports it. */
 export interface Rdma {
   readonly reads: RmaImplementation;
   readonly writes: RmaImplementation;

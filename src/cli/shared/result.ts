@@ -1,4 +1,4 @@
-// What a benchmark measured, as JSON: `libfabric <benchmark> --json` prints it, `libfabric report`
+// The result of a benchmark as JSON. `libfabric <benchmark> --json` prints it, and `libfabric report`
 // reads it. Units are those of fabtests: MB are 10^6 bytes, and a transfer of a ping-pong is half a
 // round trip.
 import type { Rdma } from './rdma.js';
@@ -49,7 +49,7 @@ export interface ResultDevice {
   readonly protocol: string;
   /** Whether software takes the place of a device: softefa. */
   readonly software: boolean;
-  /** Who carries out reads and writes, if the endpoint reports it. */
+  /** How reads and writes are carried out, if the endpoint reports it. */
   readonly rdma?: Rdma;
 }
 
@@ -93,13 +93,13 @@ export interface BenchmarkRow {
   readonly nics?: readonly MatrixNic[];
   /** The slices of the transfers, if the benchmark cuts them: `transfer`. */
   readonly slices?: SliceTimes;
-  /** What each rail did: `transfer`. */
+  /** The figures of each rail: `transfer`. */
   readonly rails?: readonly RailFigures[];
   /** The bandwidth of each rail over time: `transfer`. */
   readonly railTimeline?: RailTimeline;
   /**
-   * By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that
-   * did not.
+   * The increase of the counters of the device's port, by name (`tx_bytes`). Counters that did not change are
+   * left out.
    */
   readonly counters?: Readonly<Record<string, number>>;
 }
@@ -118,7 +118,7 @@ export interface SliceTimes {
   readonly p99: number;
 }
 
-/** What a rail of a transfer engine did for all transfers of a size. */
+/** The figures of a rail of a transfer engine, over all transfers of a size. */
 export interface RailFigures {
   readonly name: string;
   readonly bytes: number;
@@ -155,7 +155,7 @@ export interface MatrixResult extends ResultHeader {
   /** The unit of `values`: 10^6 bytes a second, or microseconds of a transfer. */
   readonly metric: 'MB/s' | 'us';
   /**
-   * A row for each sender, a column for each receiver; null on the diagonal and for what failed.
+   * A row for each sender, a column for each receiver; null on the diagonal and for pairs that failed.
    */
   readonly values: readonly (readonly (number | null)[])[];
   /** The measured operation: `'write'`. */
@@ -182,6 +182,6 @@ export interface MatrixRank {
   readonly rank: number;
   /** The name of its host, or of its container. */
   readonly host: string;
-  /** Equal for the ranks of one host. If left out, the host's name tells. */
+  /** Equal for the ranks of one host. If it is left out, ranks with the same host name are of one host. */
   readonly machine?: number;
 }

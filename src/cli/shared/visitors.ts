@@ -1,13 +1,14 @@
-// A TCP server that waits for one client, or for one after another. Whoever else connects costs the client nothing.
+// A TCP server that waits for one client, or for one after another. Other
+// processes may connect too. They do not delay the client.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { MOST_CONNECTIONS, Strangers } from './strangers.js';
+import { MOST_CONNECTIONS, UnidentifiedConnections } from './unidentified-connections.js';
 
 const MOST_VISITORS = 256;
 /** Milliseconds after which a visitor that does not answer gives way to another one. */
 const TURN = 1000;
 
-/** What a visitor's connection is wrapped in. */
+/** The object that wraps a visitor's connection. */
 export interface Visitor {
   /** Ends the connection. */
   destroy(reason: Error): void;
@@ -25,17 +26,17 @@ export interface VisitorsOptions {
   readonly signal?: AbortSignal | undefined;
   /** Does not keep the process alive. */
   readonly unref?: boolean;
-  /** Learns why a visitor is not the client, and from where it came. */
+  /** Called with the reason why a visitor is not the client, and with its address. */
   readonly dismissed?: (address: string, reason: Error) => void;
 }
 
 /** How a visitor proves to be the client. */
 export interface Proof<V, T> {
-  /** Resolves when the visitor has sent what a client may begin with. It must not change anything. */
+  /** Resolves when the visitor has sent the first bytes of a client. It must have no side effects. */
   readonly begins: (visitor: V) => Promise<unknown>;
-  /** Meets the visitor. If it succeeds, the visitor is the client. */
+  /** Runs the handshake with the visitor. If it succeeds, the visitor is the client. */
   readonly meets: (visitor: V) => Promise<T>;
-  /** How many visitors are met at a time. Default: 1. */
+  /** How many handshakes may run at a time. Default: 1. */
   readonly atOnce?: number;
 }
 
@@ -44,11 +45,11 @@ export class Visitors<V extends Visitor> {
   readonly port: number;
   readonly #server: Server;
   readonly #options: VisitorsOptions;
-  readonly #strangers: Strangers;
+  readonly #unidentified: UnidentifiedConnections;
   readonly #present = new Map<Socket, V>();
   readonly #dismissed = new WeakSet<Socket>();
   readonly #addresses = new WeakMap<Socket, string>(); // a closed socket has none
-  #welcome: ((visitor: V, socket: Socket) => void) | undefined;
+  #visit: ((visitor: V, socket: Socket) => void) | undefined;
   #fail: ((reason: unknown) => void) | undefined;
   #closed: unknown;
 
@@ -74,15 +75,18 @@ export class Visitors<V extends Visitor> {
     this.#server = server;
     this.#options = options;
     this.port = (server.address() as AddressInfo).port;
-    this.#strangers = new Strangers({ most: MOST_VISITORS, lifetime: options.lifetime });
+    this.#unidentified = new UnidentifiedConnections({
+      most: MOST_VISITORS,
+      lifetime: options.lifetime,
+    });
     server.on('connection', (socket: Socket) => {
       if (options.unref) socket.unref();
       const visitor = wrap(socket);
-      this.#strangers.add(socket);
+      this.#unidentified.add(socket);
       this.#present.set(socket, visitor);
       this.#addresses.set(socket, `${socket.remoteAddress?.replace(/^::ffff:/, '')}`);
       socket.once('close', () => this.#present.delete(socket));
-      this.#welcome?.(visitor, socket);
+      this.#visit?.(visitor, socket);
     });
     options.signal?.addEventListener('abort', this.#abort);
   }
@@ -91,13 +95,13 @@ export class Visitors<V extends Visitor> {
 
   /** The first visitor that begins as a client does. It stays a visitor. */
   arrival(begins: Proof<V, unknown>['begins']): Promise<V> {
-    return this.#attend((found) => (visitor) => {
+    return this.#eachUntilFound((found) => (visitor) => {
       begins(visitor).then(() => found(visitor), ignored);
     });
   }
 
   /**
-   * The client, and what came of meeting it. All others remain visitors. Throws the reason if the server closes
+   * The client, and the result of its handshake. All others remain visitors. Throws the reason if the server closes
    * meanwhile.
    */
   async client<T>({ begins, meets, atOnce = 1 }: Proof<V, T>): Promise<readonly [V, T]> {
@@ -105,7 +109,7 @@ export class Visitors<V extends Visitor> {
     const meeting = new Map<Socket, { readonly visitor: V; late: boolean }>();
     let over = false;
     type Met = readonly [Socket, V, T];
-    const [socket, visitor, value] = await this.#attend<Met>((found) => {
+    const [socket, visitor, value] = await this.#eachUntilFound<Met>((found) => {
       const meet = async (visitor: V, socket: Socket) => {
         const turn = { visitor, late: false };
         meeting.set(socket, turn);
@@ -144,11 +148,11 @@ export class Visitors<V extends Visitor> {
       };
     });
     this.#present.delete(socket);
-    this.#strangers.recognize(socket);
+    this.#unidentified.recognize(socket);
     return [visitor, value];
   }
 
-  /** Stops to listen, and disconnects the visitors. A pending wait for the client ends with the reason. */
+  /** Stops listening, and disconnects the visitors. A pending wait for the client ends with the reason. */
   close(reason: unknown = new Error('the server has its client')): void {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
@@ -158,24 +162,24 @@ export class Visitors<V extends Visitor> {
     this.#fail?.(reason);
   }
 
-  // Attends to every visitor, present and to come, until one is found.
-  async #attend<T>(
+  // Calls a function with every visitor, present and future, until one is found.
+  async #eachUntilFound<T>(
     start: (found: (value: T) => void) => (visitor: V, socket: Socket) => void,
   ): Promise<T> {
     if (this.#closed !== undefined) throw this.#closed;
     try {
       return await new Promise<T>((found, fail) => {
         this.#fail = fail;
-        this.#welcome = start(found);
-        for (const [socket, visitor] of this.#present) this.#welcome(visitor, socket);
+        this.#visit = start(found);
+        for (const [socket, visitor] of this.#present) this.#visit(visitor, socket);
       });
     } finally {
-      this.#welcome = this.#fail = undefined;
+      this.#visit = this.#fail = undefined;
     }
   }
 
   #dismiss(socket: Socket, visitor: V, reason: Error): void {
-    if (this.#welcome === undefined || this.#dismissed.has(socket)) return;
+    if (this.#visit === undefined || this.#dismissed.has(socket)) return;
     this.#dismissed.add(socket);
     this.#present.delete(socket);
     visitor.destroy(reason);

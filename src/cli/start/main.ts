@@ -1,5 +1,5 @@
-// npm start: two processes on this machine move data through libfabric, over each provider that
-// there is. -v also prints fabtests' tables.
+// npm start: two processes on this machine move data through libfabric, over each available
+// provider. -v also prints fabtests' tables.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

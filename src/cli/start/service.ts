@@ -1,4 +1,5 @@
-// What a service sees: a ping-pong with a promise for each message, driven by the thread of the endpoint's domain.
+// The latency that a service gets: a ping-pong with a promise for each message, driven by the thread of the endpoint's
+// domain.
 
 import { type Endpoint, open, type Peer } from '../../index.js';
 import type { OobSocket } from '../fabtests/common/oob.js';
@@ -6,9 +7,9 @@ import type { OobSocket } from '../fabtests/common/oob.js';
 const SIZE = 64;
 const WARM_UP = 200;
 const ROUNDS = 4000;
-// On a busy machine, where a round takes milliseconds: of the warm-up, and of the rounds.
+// The most seconds of the warm-up, and of the rounds. They matter on a busy machine, where a round takes milliseconds.
 const MOST_SECONDS = 1;
-/** What a message holds. */
+/** The bytes of a message. */
 const Byte = { request: 1, answer: 2, lastRequest: 3 } as const;
 const ADDRESS_LENGTH = 4; // bytes of the length before an address
 

@@ -1,4 +1,4 @@
-// What `npm start` prints.
+// The texts that `npm start` prints.
 
 const LABEL = 11; // characters
 

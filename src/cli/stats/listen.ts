@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { MOST_CONNECTIONS, Strangers } from '../shared/strangers.js';
+import { MOST_CONNECTIONS, UnidentifiedConnections } from '../shared/unidentified-connections.js';
 import type { Source } from './sources.js';
 
 export interface Address {
@@ -9,7 +9,7 @@ export interface Address {
   readonly port: number;
 }
 
-const STRANGERS = 64; // connections without a request at once; more end the oldest
+const MOST_IDLE = 64; // connections without a request; beyond that, the oldest is closed
 const REQUEST_TIMEOUT = 10_000; // milliseconds to send a request, and to take the answer
 
 /** Serves Prometheus metrics at /metrics until the signal aborts. */
@@ -33,11 +33,11 @@ export async function listen(
     response.end(text);
   };
   const server = createServer((request, response) => {
-    response.once('finish', () => strangers.add(request.socket)); // until its next request
+    response.once('finish', () => idle.add(request.socket)); // until its next request
     answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
-  const strangers = new Strangers({ most: STRANGERS, lifetime: REQUEST_TIMEOUT });
-  server.on('connection', (socket: Socket) => strangers.add(socket));
+  const idle = new UnidentifiedConnections({ most: MOST_IDLE, lifetime: REQUEST_TIMEOUT });
+  server.on('connection', (socket: Socket) => idle.add(socket));
   server.maxConnections = MOST_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');

@@ -28,7 +28,7 @@ const PARTS = 10; // of a size, for the progress
 
 /** Measures every size of the plan. */
 export async function measureAll(
-  { rails, link, seconds, audience }: Run,
+  { rails, link, seconds, listener }: Run,
   plan: Plan,
 ): Promise<void> {
   const engine = await openEngine(rails, plan);
@@ -47,12 +47,12 @@ export async function measureAll(
     const peer = await engine.peer(answer.address);
     const memory = await engine.allocate(Math.max(...plan.sizes));
     fillOnce(memory.bytes);
-    audience.begin(engine, plan);
+    listener.begin(engine, plan);
     const client = new Client({ plan, link, seconds, engine, peer, memory, progress });
     for (const size of plan.sizes) {
       const row = await client.measure(size);
       progress.clear();
-      audience.row(row);
+      listener.row(row);
       client.tell({ kind: 'row', row });
     }
     client.tell({ kind: 'end' });
@@ -69,7 +69,7 @@ function weightsOf(plan: Plan, size: number): number[] {
   return new Array<number>(parts).fill((size * count) / parts);
 }
 
-/** What the measurements of all sizes share. */
+/** The objects that the measurements of all sizes share. */
 interface Setup {
   readonly plan: Plan;
   readonly link: PeerLink;

@@ -1,4 +1,4 @@
-// The bytes that are transferred: which memory they are in, and what they must be.
+// The bytes of a transfer: their layout in memory, and their expected values.
 import type { MemoryPart, TransferMemory } from '../../transfer/memory.js';
 import { DataCheckError } from '../fabtests/common/pattern.js';
 import type { Plan } from './plan.js';

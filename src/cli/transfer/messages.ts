@@ -1,4 +1,4 @@
-// What the two sides send each other over TCP.
+// The messages between the two sides over TCP.
 import * as v from '../../vendor/valibot.js';
 import { PeerGone } from '../fabtests/common/oob.js';
 import type { PeerLink } from '../fabtests/common/peer-link.js';
@@ -50,23 +50,23 @@ const hello = {
   address: v.string(),
 };
 
-/** What the client sends. */
+/** The messages of the client. */
 export const fromClient = v.variant('kind', [
   v.object({ ...hello, plan }),
   /** Offer memory for a transfer, whose bytes follow from the seed. */
   v.object({ kind: v.literal('offer'), size, seed: times }),
   /** The measured transfers of a size begin. */
   v.object({ kind: v.literal('begin') }),
-  /** The transfer of the oldest offer has ended. */
+  /** The transfer of the oldest offer is over. */
   v.object({ kind: v.literal('transferred') }),
-  /** The measured transfers of a size have ended. */
+  /** The measured transfers of a size are over. */
   v.object({ kind: v.literal('measured') }),
   /** The figures of a size. */
   v.object({ kind: v.literal('row'), row: figures }),
   v.object({ kind: v.literal('end') }),
 ]);
 
-/** What the server sends. */
+/** The messages of the server. */
 export const fromServer = v.variant('kind', [
   v.object(hello),
   v.object({ kind: v.literal('token'), token: v.string() }),

@@ -12,13 +12,13 @@ import { softwareInUse, warningsOf } from '../shared/result-header.js';
 import { deviceOfEngine } from './engine.js';
 import type { Flags } from './options.js';
 import type { Plan } from './plan.js';
-import type { Audience } from './run.js';
+import type { RunListener } from './run.js';
 import { statisticsRows, tableHeader, tableRow } from './table.js';
 
 type OutputFlags = Pick<Flags, 'json' | 'stats' | 'report' | 'label'>;
 
 /** Prints the rows as a table, or everything as JSON at the end; writes the page of --report. */
-export class Output implements Audience {
+export class Output implements RunListener {
   readonly #flags: OutputFlags;
   readonly #argv: readonly string[];
   readonly #role: BenchmarkResult['role'];
@@ -45,7 +45,7 @@ export class Output implements Audience {
     for (const line of statisticsRows(row, this.#role)) console.log(line);
   }
 
-  /** Prints what follows the rows. `trouble` is why the measurement did not finish. */
+  /** Prints the lines that follow the rows. `trouble` is why the measurement did not finish. */
   async end(trouble?: string): Promise<void> {
     const result = this.#result(trouble);
     const { json, stats, report } = this.#flags;

@@ -1,4 +1,4 @@
-/** What the client measures. The client sends its plan to the server. */
+/** The measurements of the client. The client sends its plan to the server. */
 export interface Plan {
   /** Whether the client writes to the server, or reads from it. */
   readonly operation: 'write' | 'read';

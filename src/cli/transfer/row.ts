@@ -2,7 +2,7 @@ import type { RailReport, TransferReport } from '../../transfer/report.js';
 import type { BenchmarkRow, RailFigures } from '../shared/result.js';
 import { median } from '../shared/statistics.js';
 
-/** A transfer that has ended, and how long its caller waited for it. */
+/** A completed transfer, and how long its caller waited for it. */
 export interface Done {
   readonly report: TransferReport;
   readonly seconds: number;

@@ -4,19 +4,19 @@ import type { BenchmarkRow } from '../shared/result.js';
 import type { Rails } from './engine.js';
 import type { Plan } from './plan.js';
 
-/** Where the figures of a side go. */
-export interface Audience {
+/** Receives the figures of a side. */
+export interface RunListener {
   /** The engine is open. */
   begin(engine: TransferEngine, plan: Plan): void;
   /** The figures of a size. */
   row(row: BenchmarkRow): void;
 }
 
-/** What both sides of a run have. */
+/** The parts that both sides of a run have. */
 export interface Run {
   readonly rails: Rails & { readonly address: string | undefined };
   readonly link: PeerLink;
-  /** Without progress for so long, the peer counts as gone. */
+  /** Seconds without progress after which the peer counts as gone. */
   readonly seconds: number;
-  readonly audience: Audience;
+  readonly listener: RunListener;
 }

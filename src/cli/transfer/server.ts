@@ -22,7 +22,7 @@ import type { Run } from './run.js';
 const EXPIRES = 2 ** 31 - 1; // ms
 
 /** Serves one client, with the engine and the memory that the client's plan needs. */
-export async function serve({ rails, link, seconds, audience }: Run): Promise<void> {
+export async function serve({ rails, link, seconds, listener }: Run): Promise<void> {
   const hello = read(fromClient, await link.expectFirst('libfabric transfer', seconds));
   if (hello.kind !== 'hello') throw new Error(`the peer begins with ${hello.kind}`);
   const engine = await openEngine(rails, hello.plan);
@@ -31,10 +31,10 @@ export async function serve({ rails, link, seconds, audience }: Run): Promise<vo
     checkProvider(provider, hello.provider);
     const peer = await engine.peer(hello.address);
     const memory = await engine.allocate(Math.max(...hello.plan.sizes));
-    audience.begin(engine, hello.plan);
+    listener.begin(engine, hello.plan);
     const server = new Server(hello.plan, link, peer, memory);
     server.tell({ kind: 'hello', protocol: PROTOCOL, provider, address: engine.address });
-    await server.answerAll((row) => audience.row(row));
+    await server.answerAll((row) => listener.row(row));
   } finally {
     await engine.close();
   }

@@ -14,7 +14,7 @@ import { serve } from './server.js';
 
 export { chooseRails, UnknownNic } from './engine.js';
 
-/** What the user has written. */
+/** The command line of the user. */
 export interface Given {
   readonly flags: Flags;
   readonly plan: Plan;
@@ -32,7 +32,7 @@ export async function runSide(
   control.target = { interrupt: () => link.close('interrupted') };
   const address = flags.source ?? (typeof rails.nics === 'object' ? undefined : link.localAddress);
   const output = new Output(flags, written.argv, host === undefined ? 'server' : 'client');
-  const run = { rails: { ...rails, address }, link, seconds: flags.timeout, audience: output };
+  const run = { rails: { ...rails, address }, link, seconds: flags.timeout, listener: output };
   try {
     await (host === undefined ? serve(run) : measureAll(run, plan));
   } catch (error) {

@@ -30,8 +30,8 @@ export class Timeline {
     this.#times.push(now);
     this.#bytes.push(bytes);
     if (this.#times.length <= MOST) return;
-    this.#times = everySecond(this.#times);
-    this.#bytes = everySecond(this.#bytes);
+    this.#times = everyOther(this.#times);
+    this.#bytes = everyOther(this.#bytes);
     this.#every *= 2;
   }
 
@@ -51,7 +51,7 @@ export class Timeline {
   }
 }
 
-// Keeps the first one.
-const everySecond = <T>(all: readonly T[]): T[] => all.filter((_, i) => i % 2 === 0);
+// Every second element, from the first on.
+const everyOther = <T>(all: readonly T[]): T[] => all.filter((_, i) => i % 2 === 0);
 
 const rounded = (value: number) => Math.round(value * 100) / 100;

@@ -17,7 +17,7 @@ export class Watch {
   #total = 0;
   #grewAt = 0;
 
-  /** @param seconds without progress mean that the peer is gone. */
+  /** @param seconds without progress after which the peer counts as gone. */
   constructor(engine: TransferEngine, link: PeerLink, seconds: number) {
     this.#engine = engine;
     this.#link = link;

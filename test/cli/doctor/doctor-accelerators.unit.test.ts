@@ -166,7 +166,7 @@ const neuronCases: FindingCase[] = [
     'an old one',
     { files: neuron },
     'note',
-    /1\.17\.0 does not tell .*, and takes no dmabufs/,
+    /1\.17\.0 does not report .*, and takes no dmabufs/,
     /--with-neuron/,
   ],
 ];
@@ -198,7 +198,7 @@ const okCases: OkCase[] = [
     'accelerators.neuron-libfabric',
     'one that takes dmabufs',
     { files: neuron, library: loadedLibrary({ version: '2.1.0' }) },
-    /2\.1\.0 does not tell whether/,
+    /2\.1\.0 does not report whether/,
   ],
   ...['driver', 'dmabuf', 'gdrcopy', 'libfabric'].map(
     (name): OkCase => [`accelerators.${name}`, 'no GPU', {}, /no NVIDIA GPU/],

@@ -3,7 +3,7 @@ import { device } from '../../../dist/cli/doctor/checks/device.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, foreignDevice, loadedLibrary } from '../../support/fake-machine.js';
 
-// A link to a file outside the fake machine that nobody may write, not even root.
+// A link to a file outside the fake machine that no user may write, not even root.
 const FORBIDDEN = `-> ${'../'.repeat(20)}proc/sys/kernel/osrelease`;
 
 const findingCases: FindingCase[] = [

@@ -27,7 +27,7 @@ import { preloading } from '../../support/preload.js';
 import { crowd, GARBAGE, stranger } from '../../support/strangers.js';
 
 const namespace = ownNamespace('doctor-peer');
-const DEVICE_TIMEOUT = 1000; // ms until a device gives up on a silent peer
+const DEVICE_TIMEOUT = 1000; // ms until a device times out on a silent peer
 const OWN = 'softefa_0-rdm';
 const device = { namespace, memlock: 'unlimited', timeout: DEVICE_TIMEOUT } as const;
 
@@ -193,7 +193,7 @@ describe('over TCP', () => {
     await once(server, 'listening');
     onTestFinished(() => void server.close());
     const finding = await tcpOf((server.address() as { port: number }).port);
-    expect(finding.found).toMatch(/^what listens there is not the doctor/);
+    expect(finding.found).toMatch(/^the process that listens there is not the doctor/);
   });
 });
 
@@ -241,7 +241,7 @@ describe('unknown clients', () => {
     expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
   });
 
-  test('those that ask for nothing keep no one from being answered', async () => {
+  test('clients that request nothing do not keep others from being answered', async () => {
     const own = await listening(host(2));
     onTestFinished(() => void own.child.kill('SIGKILL'));
     for (let i = 0; i < 10; i++) {

@@ -195,7 +195,7 @@ describe('whyNotOpened()', () => {
     mkdirSync(join(root, 'folder'));
     expect(new Files(root).whyNotOpened('/folder')).toBe('EISDIR');
     expect(new Files(root).whyNotOpened('/none')).toBe('ENOENT');
-    // Nobody may write it, not even root.
+    // No user may write it, not even root.
     expect(new Files().whyNotOpened('/proc/sys/kernel/osrelease')).toBe('EACCES');
     expect(new Files().whyNotOpened('/dev/null')).toBeNull();
   });

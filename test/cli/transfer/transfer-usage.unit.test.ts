@@ -1,4 +1,4 @@
-// Wrong usage of `libfabric transfer` exits with 2, and the message says what is wrong.
+// Wrong usage of `libfabric transfer` exits with 2, and the message names the error.
 import { describe, expect, test } from 'vitest';
 import { allSizes } from '../../../dist/cli/fabtests/common/sizes.js';
 import { bytesArgument } from '../../../dist/cli/shared/byte-count.js';

@@ -1,4 +1,4 @@
-// The errors that each kind of calls may give: the ERRORS of its manual page, and those of the kernel behind it.
+// The errors that each kind of calls may return: those of its manual page (ERRORS), and those of the kernel.
 const LIBFABRIC = {
   query: ['FI_ENODATA', 'FI_ENOMEM', 'FI_EINVAL'],
   open: ['FI_ENOMEM', 'FI_EINVAL', 'FI_EMFILE', 'FI_ENODEV', 'FI_ENOSYS'],

@@ -1,6 +1,6 @@
-// A process that runs a program once for each plan that its parent sends, and reports how it ended and what it left
-// (arguments: program, options as JSON, the layer whose calls fail). Its parent preloads the injector of libfabric's
-// calls.
+// A process that runs a program once for each plan that its parent sends, and reports its outcome and the resources
+// that it left (arguments: program, options as JSON, the layer whose calls fail). Its parent preloads the injector of
+// libfabric's calls.
 import { dumpState, FabricError } from 'libfabric';
 import { keptBy } from '../../ends/limits.mjs';
 import { holdings, more } from '../../ends/residue.mjs';
@@ -21,7 +21,7 @@ process.on('uncaughtException', (error) => {
 process.on('message', async (plan) => process.send(await outcomeOf(plan)));
 process.on('disconnect', () => process.exit());
 
-// The provider allocates its process-wide resources, unless that shall fail.
+// The provider allocates its process-wide resources now, unless this is to fail.
 for (let i = 0; i < 2 && !cold; i++) await PROGRAMS[program](options);
 process.send({ ready: true });
 

@@ -1,4 +1,4 @@
-// A process of host.mjs, as the coordinator sees it.
+// The coordinator's handle of a process of host.mjs.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { sharedFilesOf } from '../../ends/residue.mjs';
 import { Injector } from '../injector/injector.mjs';
 
-const HANG = 30_000; // ms: no run takes so long, on a busy machine either
+const HANG = 30_000; // ms: longer than any run, also on a busy machine
 
 const program = fileURLToPath(new URL('host.mjs', import.meta.url));
 
@@ -33,7 +33,7 @@ export class Host {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Runs the program with a plan. Throws if the process ends, hangs, or throws where nobody catches. */
+  /** Runs the program with a plan. Throws if the process ends, hangs, or throws an exception that nothing catches. */
   async run(plan) {
     if (!this.running) throw this.#died();
     this.#child.send(plan);

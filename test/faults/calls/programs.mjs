@@ -1,12 +1,12 @@
-// The programs whose calls fail. Each opens what it needs, moves bytes, checks them, and closes everything, whatever
-// fails on the way.
+// The programs whose calls fail. Each opens its objects, moves bytes, checks them, and closes everything, also
+// after a failure.
 import assert from 'node:assert/strict';
 import { open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 
 const LIMIT = 5000; // ms
 
-/** The bytes of a message: they differ from message to message. */
+/** The bytes of a message. Each message has other bytes. */
 function bytesOf(length, seed) {
   const bytes = new Uint8Array(length);
   for (let i = 0; i < length; i++) bytes[i] = (i * 31 + seed * 7 + (i >> 8)) & 255;
@@ -44,7 +44,7 @@ async function withPair(options, run) {
     const [a, b] = opened;
     await run(a, b, a.av.insert(b.address), b.av.insert(a.address));
   } catch (error) {
-    // efa (1.17) tells only the target why it has lost a write.
+    // efa (1.17) reports only to the target why a write was lost.
     failures.push(error, ...opened.flatMap(({ cq }) => cq.readErrors()));
   }
   for (const endpoint of opened)
@@ -52,7 +52,7 @@ async function withPair(options, run) {
   throwFirst(failures);
 }
 
-/** Throws the first of the failures, if there is one. Another one may have its cause. */
+/** Throws the first failure, if there is one. It may have caused the others. */
 function throwFirst([first, ...others]) {
   if (first) throw Object.assign(first, { others });
 }
@@ -68,7 +68,7 @@ const LENGTHS = [0, 8, 5000, 200_000];
 function messages(options) {
   return withPair({ ...options, caps: ['FI_MSG'] }, async (a, b, toB, toA) => {
     const all = new Together();
-    // Any message fits into each: if one is missing, the next ones arrive in its place.
+    // Each receive has room for any message: if one message is missing, the next ones arrive in its place.
     const into = LENGTHS.map(() => new Uint8Array(LENGTHS.at(-1)));
     for (const buffer of into) all.add(b.recv(buffer, null, all.options));
     for (const [i, length] of LENGTHS.entries())
@@ -135,7 +135,7 @@ function atomics(options) {
       const one = BigUint64Array.of(1n);
       const before = BigUint64Array.of(9n);
       const last = BigUint64Array.of(9n);
-      // One after the other, because the results depend on their order.
+      // One after another, because the results depend on their order.
       for (const post of [
         (how) => a.atomic(one, toB, remote, { ...how, op: 'FI_SUM' }),
         (how) => a.fetchAtomic(one, before, toB, remote, { ...how, op: 'FI_SUM' }),

@@ -1,4 +1,4 @@
-// Plans which calls of verbs fail in this process's namespace, as the Injector does for those of libfabric.
+// Plans which calls of verbs fail in this process's namespace, as the Injector does for calls of libfabric.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { ERRORS } from './errors.mjs';
 
@@ -9,7 +9,7 @@ export class VerbsInjector {
   /** No call fails from now on. All counts begin at 0. */
   reset() {
     this.#faults.clear();
-    // A fault with errno 0 counts calls, and they succeed.
+    // A fault with errno 0 only counts calls, which succeed.
     for (const kind of Object.keys(ERRORS.verbs)) {
       this.#rules.set(kind, { rule: this.#faults.add(kind, { value: 0 }) });
     }
@@ -22,7 +22,7 @@ export class VerbsInjector {
     this.#rules.set(kind, { rule, fails: true });
   }
 
-  /** How many calls of a kind were made, unless one is to fail, and how many of them failed. */
+  /** The number of calls of a kind, counted unless a call is to fail, and the number of those that failed. */
   counts(kind) {
     const { rule, fails } = this.#rules.get(kind);
     return fails ? { calls: 0, failed: rule.hits } : { calls: rule.hits, failed: 0 };

@@ -5,15 +5,15 @@ import { Host } from './process.mjs';
 
 /**
  * @typedef {object} Limits
- * @property {'libfabric' | 'verbs'} [layer] whose calls fail; libfabric if omitted
- * @property {number} [most] so many calls of each kind
+ * @property {'libfabric' | 'verbs'} [layer] the layer whose calls fail; libfabric if omitted
+ * @property {number} [most] the most calls of each kind
  * @property {boolean} [all] each call fails with all errors of its kind, instead of one in turn
  * @property {{ kinds: string[], first?: number | undefined, error?: string | undefined }} [only]
  */
 
 /** @typedef {{ kind: string, first?: number, error?: string, problem: string }} Failure */
 
-/** Of calls that are made all the time, this many fail, evenly spread. */
+/** Of calls that are made continuously, this many fail, evenly spread. */
 const POLLS = 50;
 
 /** The calls with which a process opens its devices fail in processes of their own. */
@@ -96,7 +96,8 @@ function problemsOf(where, { kind, error: injected }, outcome) {
   else if (error && counts[kind].failed > 0 && !explains(error, where, kind, injected)) {
     problems.push(`the caller gets ${error.code}, not ${injected}: ${error.stack}`);
   }
-  // What a refused close leaves must be reported, by its error or by dumpState(). A transfer engine does not yet.
+  // Resources that a refused close leaves must be reported: by its error or dumpState(). A transfer engine does not
+  // yet.
   const reported = parked > 0 || (kind === 'close' && (error || where.program === 'transfer'));
   const isKept = (what) => reported && canBeParked(what);
   for (const what of left.filter((one) => !isKept(one))) {
@@ -105,24 +106,25 @@ function problemsOf(where, { kind, error: injected }, outcome) {
   return problems;
 }
 
-/** The codes of calls that meet an endpoint that was closed because its queue cannot be read, on either side. */
+/** The codes of calls to an endpoint that was closed because its queue cannot be read, on either side. */
 const CLOSED = [
   ...['FI_EADDRNOTAVAIL', 'FI_ECANCELED', 'FI_EOPBADSTATE', 'ERR_CLOSED'],
   ...['FI_ECONNRESET', 'FI_ENOTCONN'],
 ];
 
-const LATE = 'FI_ETIMEDOUT';
+const TIMED_OUT = 'FI_ETIMEDOUT';
 
 /** Atomics over tcp end at their timeouts (docs/provider-limits.md). */
 const endsLate = ({ program, provider }) => program === 'atomics' && provider === 'tcp';
 
 /**
  * Whether an error, or one of its causes, is the injected one, or follows from it. The provider translates the errors of
- * verbs, so that any error may follow from them, except one that says that nobody reported the failure.
+ * verbs, so any error may follow from them, except the one for a failure that was not reported.
  */
 function explains({ codes }, where, kind, injected) {
-  if (where.layer === 'verbs') return !codes.every((code) => code === undefined || code === LATE);
+  if (where.layer === 'verbs')
+    return !codes.every((code) => code === undefined || code === TIMED_OUT);
   const followsFrom = (code) =>
-    kind === 'read' && (CLOSED.includes(code) || (code === LATE && endsLate(where)));
+    kind === 'read' && (CLOSED.includes(code) || (code === TIMED_OUT && endsLate(where)));
   return codes.some((code) => code === injected || followsFrom(code));
 }

@@ -30,7 +30,8 @@ const Table* original(const Table* copy) {
   return static_cast<const Table*>(copyOf(copy)->original);
 }
 
-/** A call of the table that an object points to: counts it, and fails or calls the provider's. */
+/** A call of the table that an object points to. It is counted, and fails or calls the provider's
+ * function. */
 template <typename Object, auto Pointer, auto Member, Kind kind>
 struct Hook;
 
@@ -55,7 +56,7 @@ struct Hook<Object, Pointer, Member, kind> {
 };
 
 /** Makes an object point to a copy of its table that `change` has changed. Objects with the same
- * table share it. */
+ * table share the copy. */
 template <typename Table, typename Change>
 void replace(Table*& pointer, Change change) {
   static std::mutex mutex;
@@ -66,7 +67,7 @@ void replace(Table*& pointer, Change change) {
   if (known.count(pointer) != 0) return;
   auto*& copy = copies[pointer];
   if (copy == nullptr) {
-    auto* made = new Copy{pointer, {}};  // as long-lived as the provider's table
+    auto* made = new Copy{pointer, {}};  // it lives as long as the provider's table
     std::memcpy(made->table, pointer, pointer->size);
     copy = reinterpret_cast<Table*>(made->table);
     change(copy);

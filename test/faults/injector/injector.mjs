@@ -20,7 +20,7 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const addon = join(root, 'build/Release/libfabric.node');
 
-/** The kinds of calls, in the order of Kind in plan.h. `space` are the questions for room in /dev/shm. */
+/** The kinds of calls, in the order of Kind in plan.h. `space` is a query of the free space in /dev/shm. */
 export const KINDS = [
   'query',
   'open',
@@ -60,7 +60,7 @@ export function buildInjector() {
   ];
   const made = `${library}.${process.pid}`;
   execFileSync('g++', ['-o', made, ...args]);
-  renameSync(made, library); // files of tests may build it at the same time
+  renameSync(made, library); // test files may build it at the same time
   return library;
 }
 
@@ -106,12 +106,12 @@ export class Injector {
     this.#write(kind, { first, times, error: errnoOf(error) });
   }
 
-  /** Of a million calls, so many fail: those that the seed chooses. */
+  /** Of a million calls, this many fail. The seed chooses them. */
   draw(kind, chance, error, seed) {
     this.#write(kind, { chance, error: errnoOf(error), seed });
   }
 
-  /** How many calls of a kind were made, and how many of them failed. */
+  /** The number of calls of a kind, and the number of those that failed. */
   counts(kind) {
     const fields = new BigUint64Array(ENTRY / 8);
     readSync(this.#file, fields, 0, ENTRY, KINDS.indexOf(kind) * ENTRY);

@@ -113,7 +113,8 @@ void hookEndpoint(fid_ep* ep) {
   hookEndpointCalls(ep);
 }
 
-/** A call that opens an object: its last argument but `Rest` points to the place of the object. */
+/** A call that opens an object. The argument before the last `Rest` ones points to the object's
+ * pointer. */
 template <typename Object, auto Pointer, auto Member, auto Opened, Kind kind>
 struct Opening;
 

@@ -30,8 +30,8 @@ enum class Kind : size_t {
 struct Entry {
   std::atomic<uint64_t> calls;
   std::atomic<uint64_t> first;   // the first call that fails; 0: none
-  std::atomic<uint64_t> times;   // how many calls fail in a row
-  std::atomic<uint64_t> chance;  // calls in a million that fail besides
+  std::atomic<uint64_t> times;   // the number of successive calls that fail
+  std::atomic<uint64_t> chance;  // further calls in a million that fail
   std::atomic<uint64_t> seed;    // which ones: a function of the seed and the number of the call
   std::atomic<int64_t> error;    // the errno, positive; 0: the call reports that it did nothing
   std::atomic<uint64_t> failed;  // how many calls have failed
@@ -50,10 +50,10 @@ struct Verdict {
 /** Counts a call and decides whether it fails. */
 Verdict decide(Kind kind);
 
-/** The call did nothing (FI_EAGAIN), so it does not count: how often that happens is chance. */
+/** The call did nothing (FI_EAGAIN). It does not count, because the number of such calls varies. */
 void discount(Kind kind);
 
-/** Whether an address is code of the addon. Calls that libfabric makes itself never fail. */
+/** Whether an address is in the code of the addon. Calls that libfabric makes itself never fail. */
 bool isAddon(const void* code);
 
 }  // namespace faults

@@ -1,5 +1,5 @@
 // The functions that the addon and softefa call by name: of libfabric, and of the C library for
-// room in /dev/shm. This library is preloaded, so that they are found first.
+// room in /dev/shm. This library is preloaded, so that its functions are found first.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <rdma/fabric.h>
@@ -16,7 +16,7 @@ namespace {
 
 // A function of libfabric, which is loaded with the addon, not before. The addon was linked with
 // the version VERSION_OF_..., because structures differ between versions. Other callers, such as
-// that version of the function in a later libfabric, mean the newest one.
+// that version of the function in a later libfabric, get the newest one.
 template <typename Function>
 class Real {
  public:
@@ -40,7 +40,8 @@ class Real {
 
 }  // namespace
 
-// A full /dev/shm: softefa allocates its pages, and the addon asks whether a provider's file fits.
+// A full /dev/shm: softefa allocates its pages there, and the addon checks whether a provider's
+// file fits.
 extern "C" int posix_fallocate(int file, off_t offset, off_t size) {
   static auto* const next =
       reinterpret_cast<decltype(&posix_fallocate)>(dlsym(RTLD_NEXT, "posix_fallocate"));

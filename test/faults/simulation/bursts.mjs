@@ -1,5 +1,5 @@
-// Many short messages at once: tagged ones of endpoints, and those of engines. Each carries the number of its operation and
-// its own.
+// Many short messages at once: tagged ones of endpoints, and those of engines. Each carries the number of its operation
+// and its own number.
 import { check, within } from './settling.mjs';
 
 function numbered(bytes, ...numbers) {
@@ -11,7 +11,7 @@ function numbered(bytes, ...numbers) {
 
 const numberAt = ({ buffer, byteOffset }, i) => new DataView(buffer, byteOffset).getUint32(i * 4);
 
-/** Waits until all have settled, and throws the first error. Otherwise a later one would find the memory of others in use. */
+/** Waits until all have settled, so that no memory is in use any more, and throws the first error. */
 async function all(promises) {
   const ends = await Promise.allSettled(promises);
   for (const { reason } of ends) if (reason !== undefined) throw reason;
@@ -19,7 +19,7 @@ async function all(promises) {
 
 const upTo = (count) => Array.from({ length: count }, (_, i) => i);
 
-/** The messages arrive in their order, each once. */
+/** The messages arrive in order, each once. */
 export async function receiveBurst({ own, wait, id, bytes, count }) {
   const buffers = upTo(count).map(() => new Uint8Array(bytes));
   await all(buffers.map((buffer) => own.endpoint.trecv(buffer, null, id, 0, wait)));
@@ -42,9 +42,12 @@ export async function sendNotes({ id, bytes, count, timeout, peer }) {
   return {};
 }
 
-/** The messages of engines that have arrived. One reader reads all the time, another one leaves again and again. */
+/**
+ * The messages of engines that have arrived. One reader reads all the time. Another one stops and starts again and
+ * again.
+ */
 export class Notes {
-  /** By the number of the operation: the numbers that have arrived, one that has arrived twice, and who waits. */
+  /** By the number of the operation: the arrived numbers, a number that has arrived twice, and the waiting call. */
   #operations = new Map();
 
   constructor(engine) {

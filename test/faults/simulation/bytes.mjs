@@ -1,4 +1,4 @@
-// The bytes of each operation: a part of one sequence, at a place that its number decides.
+// The bytes of each operation are a part of one sequence, at an offset that depends on its number.
 import { randomOf } from '../../ends/plan.mjs';
 
 /** Bytes after which the sequence repeats. No multiple of it is a multiple of a page or a slice. */
@@ -27,7 +27,7 @@ export function sequenceFor(length) {
   return sequence;
 }
 
-/** Where the bytes of an operation begin in the sequence. */
+/** The offset of the bytes of an operation in the sequence. */
 export const startOf = (id) => (Math.imul(id + 1, 2654435761) >>> 0) % SPREAD;
 
 export const bytesOf = (id, length) =>
@@ -38,14 +38,14 @@ export const same = (a, b) => Buffer.compare(a, b) === 0;
 /** Whether these are the bytes of the operation. */
 export const isOf = (id, bytes) => same(bytes, bytesOf(id, bytes.length));
 
-/** A message names its operation in its first 4 bytes, because receives do not choose what they get. */
+/** A message names its operation in its first 4 bytes, because any receive may get any message. */
 export function messageOf(id, length) {
   const bytes = Uint8Array.from(bytesOf(id, length));
   new DataView(bytes.buffer).setUint32(0, id);
   return bytes;
 }
 
-/** The number of the operation that a message names, and whether the message is whole. */
+/** The number of the operation that a message names, and whether the message is complete. */
 export function readMessage(bytes) {
   const id = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   return { id, whole: same(bytes.subarray(4), bytesOf(id, bytes.length).subarray(4)) };

@@ -1,7 +1,7 @@
 // Starts the faults of a round and ends them.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a process that stops for some time, and one that ends, do. */
+/** The actions of a process that stops for some time, and of one that ends. */
 const OF_PROCESSES = {
   async stop(player, { milliseconds }) {
     await sleep(milliseconds / 4);
@@ -37,7 +37,7 @@ const OF_DEVICES = [
 ];
 
 /**
- * Starts faults. Returns a function that ends them and says how many of each kind happened.
+ * Starts faults. Returns a function that ends them and returns how many of each kind occurred.
  *
  * @param softefa the SoftefaFaults of the namespace
  */

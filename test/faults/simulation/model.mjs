@@ -1,10 +1,10 @@
-// What the memory of each process must contain, and which messages it may have received.
+// The expected content of each process's memory, and the messages that it may have received.
 import { isHarmful } from './plan.mjs';
 
 export class Model {
   /** By process: slot -> { id, bytes } of the write that filled it. */
   #slots;
-  /** By process: the increments of its counter that succeeded, and that were tried. */
+  /** By process: the increments of its counter that succeeded, and those that were tried. */
   #counters;
 
   constructor(processes) {
@@ -27,7 +27,7 @@ export class Model {
   }
 
   /**
-   * Takes the outcomes of a round. Returns what is wrong with them.
+   * Takes the outcomes of a round. Returns their problems.
    *
    * @param outcomes by process; undefined of a killed one
    */
@@ -82,7 +82,7 @@ export class Model {
     }
   }
 
-  /** What is wrong with the counter of a process. */
+  /** The problem of the counter of a process. */
   checkCounter(process, value) {
     const { done, tried } = this.#counters[process];
     if (value >= done && value <= tried) return [];

@@ -9,7 +9,7 @@ import { arrivalOf, offerOf, transfer } from './transfers.mjs';
 const DELIVERED = { flags: ['FI_DELIVERY_COMPLETE'] };
 const PIECES = 8;
 
-/** What the target of an operation does first. The keys are kinds; other kinds have passive targets. */
+/** The first step of an operation's target. The keys are kinds. Other kinds have passive targets. */
 const TARGETS = {
   async message({ own, wait, room }) {
     const buffer = new Uint8Array(room);
@@ -116,7 +116,7 @@ export async function receive(own, operations) {
 export const initiate = (own, operations) =>
   operations.map((operation) => start(INITIATORS, 'initiator', own, operation));
 
-/** Compares slots of the own region with what was written there. */
+/** Compares slots of the own region with the bytes that were written there. */
 export function checkSlots(own, slots) {
   return slots.flatMap(({ slot, id, bytes }) => {
     const found = own.region.bytes.subarray(slot * own.slot, slot * own.slot + bytes);

@@ -1,4 +1,5 @@
-// Draws programs from seeds. A program is data: what processes do in which round, and what fails meanwhile.
+// Draws programs from seeds. A program is data: the operations of the processes in each round, and the faults during
+// each round.
 import { randomOf } from '../../ends/plan.mjs';
 import { VERBS_ERRORS } from '../calls/errors.mjs';
 import { PROFILES, TRANSFERS } from './profiles.mjs';
@@ -21,7 +22,7 @@ const MIB = 2 ** 20;
 const MEMLOCKS = [8, 256]; // MiB
 
 /**
- * What fails during a round. Whatever is not `harmful` may only cost time: all operations of the round must succeed.
+ * The faults of a round. A fault that is not `harmful` may only cost time: all operations of the round must succeed.
  * An shm peer that is killed may hold a lock (docs/provider-limits.md), so no such process is killed.
  */
 export const FAULTS = {
@@ -63,7 +64,7 @@ export const FAULTS = {
     draw: (r) => ({ count: r.whole(1, 4), value: r.of(VERBS_ERRORS) }),
   },
   post: {
-    harmful: true, // efa sends some packets again, and loses others
+    harmful: true, // efa sends some packets again, and drops others
     where: ['efa'],
     draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: r.of(VERBS_ERRORS) }),
   },
@@ -80,11 +81,11 @@ export const FAULTS = {
   memlock: { harmful: true, where: [] },
 };
 
-/** The limit on locked memory is of a process, so all rounds of its program have it. */
+/** The limit on locked memory applies to a process, so all rounds of its program have it. */
 const MEMLOCK = { kind: 'memlock', process: 0, seed: 1 };
 
 /**
- * What fails while the processes of a program open their endpoints. They must get errors, and open again afterwards.
+ * The faults while the processes of a program open their endpoints. They must get errors, and open again afterwards.
  * efa of 1.17 crashes without its own address handle, and opens its devices only once in a process, so that neither
  * address handles nor queries fail.
  */
@@ -123,7 +124,7 @@ class Random {
   whole(low, high) {
     return low + Math.floor(this.next() * (high - low + 1));
   }
-  /** A size: each power of two is as likely as the next. */
+  /** A size. All powers of two are equally likely. */
   size([low, high]) {
     return Math.min(high, Math.max(low, Math.floor(2 ** (this.next() * Math.log2(high + 1)))));
   }
@@ -215,7 +216,7 @@ function drawnFault(r, table, provider, processes, allowed) {
   return { kind, process, seed: r.whole(1, 1e9), ...table[kind].draw(r) };
 }
 
-/** Without operations that write to a slot that an earlier one of the round writes to. */
+/** Removes operations that write to a slot to which an earlier operation of the round writes. */
 function withOwnSlots(operations) {
   const taken = new Set();
   return operations.filter(({ kind, to, slot }) => {
@@ -225,7 +226,7 @@ function withOwnSlots(operations) {
   });
 }
 
-/** Each transfer has its own part of the arena that it writes to. Without those that no longer fit. */
+/** Gives each transfer its own part of the arena to write to. Removes transfers that do not fit. */
 function withinArenas(operations, arena) {
   const used = new Map();
   return operations.flatMap((operation) => {

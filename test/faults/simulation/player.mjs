@@ -1,4 +1,4 @@
-// A process of the simulation: it does what the coordinator asks, one request at a time.
+// A process of the simulation. It executes the coordinator's requests, one at a time.
 import { dumpState, open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { keptBy } from '../../ends/limits.mjs';
@@ -52,7 +52,7 @@ const calls = {
     own.peers = [];
     for (const peer of peers) own.peers.push(await connected(peer));
   },
-  /** A peer has opened everything again. Whoever is at its address now is known before it is forgotten itself. */
+  /** A peer has opened everything again. The peer with its address now is inserted before the old one is removed. */
   async meet({ index, peer }) {
     const old = own.peers[index];
     own.peers[index] = await connected(peer);
@@ -105,7 +105,7 @@ async function connected({ address, descriptor, engineAddress, self }) {
   };
 }
 
-/** Keeps the event loop from running. */
+/** Blocks the event loop. */
 function block(milliseconds) {
   const end = performance.now() + milliseconds;
   while (performance.now() < end);

@@ -1,15 +1,15 @@
-// The processes of the simulation. They run several programs, until one of them fails or has run enough.
+// The processes of the simulation. They run several programs, until one of them fails or has run enough programs.
 import { softefaEnvironment } from 'libfabric/softefa';
 import { Player } from './process.mjs';
 
-/** The number of programs after which a process is replaced, with what its provider keeps (limits.mjs). */
+/** A process is replaced after this number of programs, because its provider keeps resources (limits.mjs). */
 const MOST = 20;
 
 const PORTS = 16;
 
 export class Pool {
   #namespace;
-  /** Below the ports that systems give to others. */
+  /** Below the ephemeral ports of systems. */
   #firstPort = 12_000 + 64 * (process.pid % 300);
   #players = new Map();
   #taken = new Map();
@@ -50,7 +50,7 @@ export class Pool {
     return { ...process.env, ...softefaEnvironment(options), FI_EFA_ENABLE_SHM_TRANSFER: '0' };
   }
 
-  /** A process has few ports, so that what it opens again often has the address of what it has closed. */
+  /** A process has few ports, so that a reopened endpoint often has the address of a closed one. */
   #portsOf(node) {
     const first = this.#firstPort + node * PORTS;
     return { FI_TCP_PORT_LOW_RANGE: `${first}`, FI_TCP_PORT_HIGH_RANGE: `${first + PORTS - 1}` };

@@ -1,4 +1,4 @@
-// A process of the simulation, as the coordinator sees it.
+// The coordinator's handle of a process of the simulation.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { sharedFilesOf } from '../../ends/residue.mjs';
 import { Injector } from '../injector/injector.mjs';
 
-/** ms: no answer takes so long. */
+/** ms: longer than any answer takes. */
 const HANG = 60_000;
 
 const program = fileURLToPath(new URL('player.mjs', import.meta.url));
 
-/** The package has failed: a crash, a hang, or output that nobody expects. */
+/** The package has failed: a crash, a hang, or unexpected output. */
 export class Failure extends Error {}
 
 export class Player {
@@ -40,7 +40,7 @@ export class Player {
       });
     }
     this.#child.on('message', ({ id, ...answer }) => this.#end(id, answer));
-    this.#child.on('error', () => {}); // of a message to a process that has ended
+    this.#child.on('error', () => {}); // of a message to a process that has exited
     this.#child.on('exit', () => {
       for (const id of this.#waiting.keys()) this.#end(id, { ended: true });
     });
@@ -91,7 +91,7 @@ export class Player {
     this.#child.kill(name);
   }
 
-  /** Kills it and removes what it could not remove itself. */
+  /** Kills it and removes the files that it could not remove itself. */
   async end() {
     if (this.running) {
       const exited = once(this.#child, 'exit');

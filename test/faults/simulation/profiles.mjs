@@ -1,4 +1,4 @@
-// What programs consist of: small operations of every kind, or large ones that move much memory.
+// The contents of programs: small operations of every kind, or large ones that move much memory.
 
 const MIB = 2 ** 20;
 const ATOMIC = { bytes: [8, 8], where: ['tcp', 'shm'] };
@@ -29,8 +29,8 @@ const transfersOf = (bytes, pages) => ({
 });
 
 /**
- * - `operations`: what a process does to another one. `bytes` and `pages` are the smallest and the largest size, `count`
- *   the fewest and the most messages; `where` are the providers, if not all.
+ * - `operations`: the operations of a process on another one. `bytes` and `pages` are the smallest and the largest size,
+ *   `count` the fewest and the most messages; `where` the providers, if not all.
  * - `slot`: bytes of each part of a region that RMA writes and reads
  * - `arena`: bytes of the memory that transfers of a round write to
  * - `drivers`: of the endpoints
@@ -39,7 +39,7 @@ const transfersOf = (bytes, pages) => ({
  * - `big`: the share of operations with the largest size
  * - `quiet`: the share of rounds that only have faults that do no harm
  * - `aborts`: the share of operations that are aborted
- * - `long`: ms; no operation takes so long where nothing harmful happens, on a busy machine too
+ * - `long`: ms; longer than any operation takes without a harmful fault, also on a busy machine
  * - `short`: ms; operations that a fault prevents end after this time
  */
 export const PROFILES = {

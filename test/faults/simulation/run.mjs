@@ -1,4 +1,4 @@
-// Runs a program: its rounds, the checks after each of them, and the check that nothing is left in the end.
+// Runs a program: its rounds, the checks after each of them, and the check that no resource is left at the end.
 import { canBeParked } from '../../ends/limits.mjs';
 import { startFaults } from './faults.mjs';
 import { Model } from './model.mjs';
@@ -13,10 +13,10 @@ const OPTIONS = {
 };
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 
-/** How open() reports what the faults of OPENING do. efa gives FI_EINVAL if a queue pair cannot be created. */
+/** The errors of open() under the faults of OPENING. efa gives FI_EINVAL if a queue pair cannot be created. */
 const REFUSALS = ['FI_ENOMEM', 'FI_ENOSPC', 'FI_ENODATA', 'FI_EINVAL', 'FI_EAGAIN', 'FI_EIO'];
 
-/** What a process of a program opens. */
+/** The options of the objects that a process of a program opens. */
 function neededBy({ provider, drivers, maps, profile, rounds }, process) {
   const { slot, arena } = PROFILES[profile];
   const operations = rounds.flatMap((round) => round.operations);
@@ -34,7 +34,7 @@ function neededBy({ provider, drivers, maps, profile, rounds }, process) {
 }
 
 /**
- * Opens, or opens again, what a program uses. Regions are new, so the model is.
+ * Opens, or opens again, the objects of a program. Regions are new, so the model is new too.
  *
  * @returns the model and what was opened, or undefined if the limit on locked memory is too small
  */
@@ -64,7 +64,7 @@ async function openAll(program, players, softefa, faults, sum) {
 const connect = (player, opened, i) =>
   player.ask('connect', { peers: opened.map((peer, k) => ({ ...peer, self: k === i })) });
 
-/** One process closes and opens everything, while the others keep what they have. */
+/** One process closes and opens everything, while the others keep their objects. */
 async function restart(program, players, index, { model, opened }) {
   await players[index].ask('close');
   opened[index] = await players[index].ask('open', neededBy(program, index));
@@ -84,9 +84,9 @@ function count(sum, happened) {
 const closeAll = (players) => Promise.all(players.map((player) => player.ask('close')));
 
 /**
- * @param pool gives processes: `take(index)`, and replaces those that have ended
+ * @param pool provides processes, `take(index)`, and replaces those that have exited
  * @returns `{ problems, bytes, faults, operations, earlier, refused }`: `earlier` are the seeds of the programs that the
- * processes had run; `refused` tells why nothing was opened, which is no problem
+ * processes had run; `refused` is the reason why nothing was opened, which is no problem
  */
 export async function run(program, pool, softefa) {
   const sum = { problems: [], bytes: 0, faults: new Map(), operations: 0, earlier: [] };

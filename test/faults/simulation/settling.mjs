@@ -1,8 +1,8 @@
 // Waits for the promises of a round. None may stay unsettled, and each error must have a type.
 import { FabricError } from 'libfabric';
 
-/** ms beyond the timeout of an operation within which its promise settles, on a busy machine too. */
-const LATE = 20_000;
+/** ms after the timeout of an operation within which its promise must settle, also on a busy machine. */
+const SETTLE_LIMIT = 20_000;
 
 const isTyped = (error) =>
   FabricError.is(error) ||
@@ -11,14 +11,14 @@ const isTyped = (error) =>
 
 /**
  * The outcome of one side of an operation: `{ id, side, code }` if it failed, `{ bytes }` if it was checked and right,
- * `{ problem }` if the package is wrong.
+ * `{ problem }` if the package has failed.
  *
  * @param work returns the number of bytes that it checked, or throws a Wrong
  */
 export async function outcomeOf(id, side, timeout, work) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Wrong('never settles')), timeout + LATE);
+    timer = setTimeout(() => reject(new Wrong('never settles')), timeout + SETTLE_LIMIT);
   });
   try {
     return { id, side, ...(await Promise.race([work(), late])) };
@@ -41,7 +41,7 @@ export async function within(timeout, promise, text) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** The package is wrong. */
+/** The package has failed. */
 export class Wrong extends Error {}
 
 export function check(right, text) {

@@ -36,8 +36,8 @@ function* smaller(program) {
 export const kindOf = ([problem]) => problem?.split('\n')[0].replaceAll(/\d+/g, 'N');
 
 /**
- * @param {(program: import('./plan.mjs').Program) => Promise<boolean>} fails runs a program and resolves with whether it fails
- * @param {number} end the time at which to give up, performance.now()
+ * @param {(program: import('./plan.mjs').Program) => Promise<boolean>} fails runs a program and resolves to whether it fails
+ * @param {number} end the time at which to stop, performance.now()
  * @returns {Promise<import('./plan.mjs').Program>} the smallest program that was found to fail
  */
 export async function shrink(program, fails, end) {

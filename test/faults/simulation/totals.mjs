@@ -1,4 +1,4 @@
-// What all programs of a run have done.
+// The totals of all programs of a run.
 export class Totals {
   programs = 0;
   failed = 0;
@@ -19,7 +19,7 @@ export class Totals {
     for (const [kind, count] of faults) this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
   }
 
-  /** Polls happen all the time, so one that finds nothing is a small fault. */
+  /** Polls are made continuously, so a failed poll is a small fault. */
   get #real() {
     return [...this.faults].reduce((sum, [kind, count]) => sum + (kind === 'empty' ? 0 : count), 0);
   }

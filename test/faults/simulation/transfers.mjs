@@ -4,7 +4,7 @@ import { bytesOf, isOf, same, sequenceFor, startOf } from './bytes.mjs';
 import { TRANSFERS } from './profiles.mjs';
 import { check } from './settling.mjs';
 
-/** The numbers from 0 to count - 1, in an order that the text decides. */
+/** The numbers from 0 to count - 1, in an order that depends on the text. */
 function shuffled(count, text) {
   const random = randomOf(text);
   const list = Uint32Array.from({ length: count }, (_, i) => i);
@@ -64,7 +64,7 @@ async function memoryOf(own, { id, bytes }) {
   return { place, reuse };
 }
 
-/** Offers what a transfer of a peer needs. Undefined if a fault prevents it. */
+/** Offers the memory for a transfer of a peer. Undefined if a fault prevents it. */
 export async function offerOf(own, operation) {
   const { kind, from, timeout } = operation;
   const { access, reuses } = TRANSFERS[kind];
@@ -81,7 +81,7 @@ export async function offerOf(own, operation) {
   }
 }
 
-/** The end of an offer: checks what was written. */
+/** Ends an offer: checks the bytes that were written. */
 export async function arrivalOf(own, offer, operation) {
   const { id, kind, bytes } = operation;
   try {
@@ -96,7 +96,7 @@ export async function arrivalOf(own, offer, operation) {
   }
 }
 
-/** Writes to what the peer has offered, or reads it. */
+/** Writes to the memory that the peer has offered, or reads it. */
 export async function transfer(operation) {
   const { own, kind, id, bytes, token, timeout, peer, wait } = operation;
   if (token === undefined) return {}; // the target could not offer memory

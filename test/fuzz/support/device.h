@@ -169,7 +169,7 @@ class Endpoint {
   ibv_qp* qp;
 };
 
-// Objects that several executions use, because to create them takes longer than to use them.
+// Objects that several executions use, because creating them takes longer than using them.
 template <typename T>
 T& lasting() {
   constexpr int kExecutions = 64;

@@ -1,6 +1,6 @@
-// softefa's own thread, which is not started: the fuzzers take its turns, where their input says
-// so. Then an input always runs in the same way, and no execution waits for the thread. The linker
-// replaces the calls, of which libFuzzer has some too: --wrap.
+// softefa's own thread is not started. The fuzzers run its turns when their input says so. So an
+// input always runs in the same way, and no execution waits for the thread. The linker replaces the
+// calls, because libFuzzer makes some too: --wrap.
 #include "device_thread.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 namespace fuzz {
 
-// While this is set, a thread that is created does nothing.
+// While this is set, a new thread does nothing.
 extern bool opensDevice;
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// The events of a transfer engine, without Node.js: nobody receives them.
+// The events of a transfer engine, without Node.js: they are discarded.
 #include "../../../native/transfer/events.h"
 
 namespace fab::transfer {

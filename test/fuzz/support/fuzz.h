@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
-// What the fuzzers share. A fuzzer is a program of libFuzzer: it calls LLVMFuzzerTestOneInput with
-// bytes that it has mutated, and looks for new paths through the instrumented code.
+// The parts that the fuzzers share. A fuzzer is a program of libFuzzer: it calls
+// LLVMFuzzerTestOneInput with bytes that it has mutated, and looks for new paths through the
+// instrumented code.
 
 namespace fuzz {
 
@@ -55,7 +56,7 @@ class Input {
 
 }  // namespace fuzz
 
-// What must be true whatever the bytes are.
+// Conditions that must hold for any bytes.
 #define CLAIM(condition) \
   ((condition) ? static_cast<void>(0) : fuzz::fail(__FILE__, __LINE__, #condition))
 

@@ -1,5 +1,5 @@
-// Memory of mmap(2) that the sources map gets a page behind it that cannot be accessed, because the
-// sanitizer does not know where it ends. Memory that they unmap is kept for the next such call, and
+// Memory that the sources map with mmap(2) is followed by a page without access, because the
+// sanitizer does not check its end. Memory that they unmap is kept for the next such call, and
 // is poisoned until then. The linker replaces their calls: --wrap.
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // process_vm_readv(2) and process_vm_writev(2) without the other process: a hostile segment may
-// name any process and any address. Memory of this process must be there. The linker replaces the
+// name any process and any address. Memory of this process must be mapped. The linker replaces the
 // calls of the sources: --wrap.
 #include <sanitizer/asan_interface.h>
 #include <sys/uio.h>

@@ -14,9 +14,9 @@
 
 #include "fuzz.h"
 
-// A provider whose decisions are part of a fuzzer's input: what it refuses, what it completes, how
-// and when. It keeps to libfabric's rules, and it claims that its caller does: all memory of an
-// operation is there until the operation has completed.
+// A provider whose decisions are part of a fuzzer's input: which operations it refuses and
+// completes, how and when. It keeps to libfabric's rules, and checks that its caller does: all
+// memory of an operation must be valid until the operation has completed.
 
 namespace fuzz {
 
@@ -43,7 +43,7 @@ class Provider {
   }
   Provider(const Provider&) = delete;
 
-  // An endpoint, with the addresses that it may be given.
+  // An endpoint, with the addresses that it accepts.
   struct Endpoint {
     fid_ep fid{};
     Provider* provider = nullptr;
@@ -71,11 +71,11 @@ class Provider {
     queue.fid.ops = &cqOps;
   }
 
-  // Memory that is JavaScript's to change, so that nothing may be posted from it or into it.
+  // Memory that JavaScript may change, so that no operation may use it.
   void forbid(const void* from, size_t size) {
     forbidden_.push_back({const_cast<void*>(from), size});
   }
-  // Ends up to `count` posted operations, as the input says.
+  // Ends up to `count` posted operations, as the input selects.
   void complete(unsigned count);
   void completeAll() {
     while (!posted_.empty()) end(0, 0, true);
@@ -103,7 +103,7 @@ class Provider {
     size_t used = 0;  // bytes of a multi-receive buffer
   };
 
-  // What a call returns: most are accepted.
+  // The result of a call. Most calls are accepted.
   ssize_t answer() {
     switch (input_.take<uint8_t>()) {
       case 0xf0:
@@ -123,7 +123,7 @@ class Provider {
     if (piece.iov_len == 0) return;
     void* const bad = __asan_region_is_poisoned(piece.iov_base, piece.iov_len);
     if (bad != nullptr) {
-      // Accesses it, for the report.
+      // Accesses the memory, so that the sanitizer reports it.
       static_cast<volatile char*>(bad)[0] = static_cast<volatile char*>(bad)[0];
     }
     const auto* bytes = static_cast<const volatile uint8_t*>(piece.iov_base);

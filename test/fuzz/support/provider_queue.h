@@ -2,13 +2,13 @@
 
 #include "provider.h"
 
-// The completions of the provider: what becomes of operations that it has accepted.
+// The completions of the provider, for operations that it has accepted.
 
 namespace fuzz {
 
 inline void Provider::end(size_t index, int error, bool last) {
   Operation& operation = posted_[index];
-  checkAll(operation);  // it uses the memory until now
+  checkAll(operation);  // the operation uses its memory until now
   fi_cq_err_entry done{};
   done.op_context = operation.context;
   done.flags = operation.use == Use::kReceive ? FI_RECV | FI_MSG : FI_SEND | FI_MSG;

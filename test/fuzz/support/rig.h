@@ -8,8 +8,8 @@
 #include "../../../native/objects/domain.h"
 #include "provider_queue.h"
 
-// A domain with what operations use, on the provider of the fuzzers. There is no driver: a fuzzer
-// turns the engine itself.
+// A domain with the objects that operations use, on the provider of the fuzzers. There is no
+// driver: a fuzzer turns the engine itself.
 
 namespace fuzz {
 

@@ -5,7 +5,7 @@
 //
 // FAKE_CUDA_DEVICES   the number of devices; 1 if unset
 // FAKE_CUDA_PCI       their PCI addresses, separated by commas
-// FAKE_CUDA_MEMORY    what cuPointerGetAttribute says of memory: device, host or managed
+// FAKE_CUDA_MEMORY    the kind of memory of cuPointerGetAttribute: device, host or managed
 // FAKE_CUDA_FAIL      FUNCTION:N:RESULT: the N-th call of the function fails, counted from when the
 //                     variable was set. The function `*` counts all calls.
 // FAKE_CUDA_COUNTERS  a file that gets the number of calls of each function, of those that failed

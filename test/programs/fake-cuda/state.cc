@@ -1,4 +1,4 @@
-// What the functions share: the state of the process, counters, and failures on request.
+// The parts that the functions share: the state of the process, counters, and failures on request.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -23,7 +23,8 @@ function fileWith(files: Files, folder: string, wanted: RegExp): string | undefi
 const boot: Check = {
   id: 'kernel.boot',
   title: 'Driver efa at boot',
-  expected: 'loaded by udev, which knows its devices from depmod, or named in modules-load.d',
+  expected:
+    'loaded by udev, which finds its devices in the tables of depmod, or named in modules-load.d',
   why: 'A driver that was loaded by hand is not loaded at the next boot, and the machine then has no EFA.',
   matters: 'with-hardware',
   look({ files }) {

@@ -68,20 +68,20 @@ const libfabric: Check = {
     if (acceleratorsOf(machine, 'Neuron').length === 0) return ok(NONE);
     if (loaded === null) return skipped('libfabric cannot be loaded');
     const { version } = loaded;
-    if (tellsNeuron(machine)) return ok(`libfabric ${version} was built with Neuron`);
+    if (reportsNeuron(machine)) return ok(`libfabric ${version} was built with Neuron`);
     const fix =
       "Use the EFA installer's libfabric, which is in /opt/amazon/efa, where this package looks first. Or build libfabric\n" +
       'with ./configure --with-neuron=/opt/aws/neuron.';
     if (atLeast(version, '2.5')) {
       return note(`libfabric ${version} was built without Neuron: dmabufs only`, fix);
     }
-    const unknown = `libfabric ${version} does not tell whether it was built with Neuron`;
+    const unknown = `libfabric ${version} does not report whether it was built with Neuron`;
     return atLeast(version, '2.1') ? ok(unknown) : note(`${unknown}, and takes no dmabufs`, fix);
   },
 };
 
-/** Whether libfabric tells that it was built with Neuron. Since 2.5, such a build defines this variable. */
-function tellsNeuron({ library }: Machine): boolean {
+/** Whether libfabric reports that it was built with Neuron. Since 2.5, such a build defines this variable. */
+function reportsNeuron({ library }: Machine): boolean {
   return library.loaded?.params.some(({ name }) => name === 'FI_HMEM_NEURON_USE_DMABUF') ?? false;
 }
 

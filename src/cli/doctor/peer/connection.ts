@@ -13,7 +13,7 @@ export type ReachKind =
   | 'dropped'
   /** The host refuses the connection: nothing listens. */
   | 'refused'
-  /** Something other than the doctor listens there, or the doctor has ended. */
+  /** Something other than the doctor listens there, or the doctor has exited. */
   | 'not-a-doctor'
   | 'failed';
 
@@ -67,7 +67,7 @@ export class PeerConnection {
     });
   }
 
-  /** Aborts when either side has ended the connection. */
+  /** Aborts when either side has closed the connection. */
   get over(): AbortSignal {
     return this.#link.signal;
   }
@@ -99,8 +99,8 @@ export class PeerConnection {
   }
 
   /**
-   * Says why, and ends the connection when the peer has read it. Closing now would reset a connection that has unread
-   * bytes, and the peer would lose the message.
+   * Sends the reason, and closes the connection when the peer has read it. If the connection has unread bytes, closing
+   * it at once would reset it, and the peer would not get the message.
    */
   refuse(message: string): void {
     if (this.over.aborted) return;

@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<number, DeliveryKind>> = {
   9: 'refused', // no such queue pair
   10: 'not-ready',
   13: 'unresponsive',
-  14: 'refused', // the peer does not know this side
+  14: 'refused', // the peer reports an unknown peer
   15: 'unreachable',
   4110: 'no-route', // the address vector rejected the address
   4124: 'unresponsive',

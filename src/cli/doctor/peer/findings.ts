@@ -49,7 +49,7 @@ function reachText(kind: ReachKind, port: number): [meaning: string, fix: string
       ];
     case 'not-a-doctor':
       return [
-        'what listens there is not the doctor, or the doctor has ended',
+        'the process that listens there is not the doctor, or the doctor has exited',
         `On that host, with this release of the package: npx libfabric doctor --listen --port ${port}`,
       ];
     case 'failed':

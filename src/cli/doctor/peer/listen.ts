@@ -1,16 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { MOST_CONNECTIONS, Strangers } from '../../shared/strangers.js';
+import {
+  MOST_CONNECTIONS,
+  UnidentifiedConnections,
+} from '../../shared/unidentified-connections.js';
 import { PeerConnection, ReachError } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { decode, encode, type Message } from './messages.js';
 
-const CLIENTS = 8; // answered at once, each with an endpoint
-const IDLE = 256; // connections that are not being answered; more end the oldest
+const CLIENTS = 8; // the most clients that are answered at a time, each with an endpoint
+const IDLE = 256; // the most connections that are not being answered; beyond that, the oldest is closed
 const LONGEST = 300; // the longest timeout that a client may request, in seconds
 const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to complete the handshake
-const GRACE = 2000; // additional milliseconds for a client's message
-const STRAGGLER = 500; // milliseconds to wait for a message that its sender reported as failed
+const MARGIN = 2000; // milliseconds that are added to the timeout of a client's message
+const FAILED_SEND_TIMEOUT = 500; // milliseconds to wait for a message that its sender reported as failed
 
 /** Answers doctors with --peer until the signal aborts. `domains` are those of efa. */
 export async function listen(
@@ -21,16 +24,16 @@ export async function listen(
   say: (line: string) => void,
 ): Promise<void> {
   const connections = new Map<PeerConnection, Promise<void>>();
-  const desk: Desk = {
+  const listener: Listener = {
     domains,
-    idle: new Strangers({ most: IDLE, lifetime: HANDSHAKE_TIMEOUT }),
+    idle: new UnidentifiedConnections({ most: IDLE, lifetime: HANDSHAKE_TIMEOUT }),
     answering: 0,
   };
   const server = createServer((socket) => {
     const connection = new PeerConnection(socket);
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
-    // It counts until its endpoint is closed, which may be later than its connection.
-    const served = serve(connection, socket, desk, (line) => say(`${who}: ${line}`))
+    // A connection counts until its endpoint is closed, which may be later than the connection.
+    const served = serve(connection, socket, listener, (line) => say(`${who}: ${line}`))
       .then(
         () => connection.close(),
         (error: Error) => {
@@ -54,22 +57,22 @@ export async function listen(
   await Promise.all([closed, ...connections.values()]);
 }
 
-/** What the connections of a listener share. */
-interface Desk {
+/** The state that the connections of a listener share. */
+interface Listener {
   readonly domains: readonly string[];
-  /** Those that are not being answered. */
-  readonly idle: Strangers;
-  /** The number of those that are. */
+  /** The connections that are not being answered. */
+  readonly idle: UnidentifiedConnections;
+  /** The number of connections that are being answered. */
   answering: number;
 }
 
 async function serve(
   connection: PeerConnection,
   socket: Socket,
-  desk: Desk,
+  listener: Listener,
   say: (line: string) => void,
 ): Promise<void> {
-  const { domains, idle } = desk;
+  const { domains, idle } = listener;
   idle.add(socket);
   await connection.handshake(domains, HANDSHAKE_TIMEOUT);
   for (;;) {
@@ -82,13 +85,13 @@ async function serve(
       throw error;
     }
     idle.recognize(socket);
-    if (desk.answering === CLIENTS) throw new Error(`${CLIENTS} others are being answered`);
+    if (listener.answering === CLIENTS) throw new Error(`${CLIENTS} others are being answered`);
     const nic = Number.isSafeInteger(asked.nic) && asked.nic >= 0 ? asked.nic : 0;
-    desk.answering++;
+    listener.answering++;
     try {
       await answer(connection, domains[nic % domains.length] as string, asked, say);
     } finally {
-      desk.answering--;
+      listener.answering--;
     }
   }
 }
@@ -103,8 +106,8 @@ async function answer(
   const endpoint = await ProbeEndpoint.open(domain);
   try {
     connection.send({ kind: 'ready', domain, address: encode(endpoint.address) });
-    const { delivery } = await connection.receive('sent', timeout + GRACE);
-    const expected = delivery?.kind === 'delivered' ? timeout : STRAGGLER;
+    const { delivery } = await connection.receive('sent', timeout + MARGIN);
+    const expected = delivery?.kind === 'delivered' ? timeout : FAILED_SEND_TIMEOUT;
     const arrived = await endpoint.arrived(expected, connection.over);
     const back = arrived ? await endpoint.send(decode(address), timeout, connection.over) : null;
     connection.send({ kind: 'received', arrived, answer: back });

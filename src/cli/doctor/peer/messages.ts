@@ -3,7 +3,7 @@
 /** The version of this protocol. */
 export const PROTOCOL = 1;
 
-/** The fate of a message over the fabric, as its sender knows it. */
+/** Whether a message over the fabric was delivered, as its sender sees it. */
 export interface Delivery {
   readonly kind: DeliveryKind;
   /** `'FI_EHOSTUNREACH'`; null where no error was reported. */
@@ -57,7 +57,7 @@ export type DeliveryKind =
   | 'not-ready'
   /** Neither a completion nor an error arrived in time. */
   | 'silent'
-  /** Something else. */
+  /** Any other error. */
   | 'failed';
 
 export type Message =

@@ -2,7 +2,7 @@ import { PeerConnection, reach } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
 
-const GRACE = 5000; // additional milliseconds for the peer, besides its wait
+const MARGIN = 5000; // milliseconds that are added to the peer's own timeout
 
 /** A probe between a local NIC and one of the peer. */
 export interface Attempt {
@@ -10,7 +10,7 @@ export interface Attempt {
   readonly peerDomain: string;
   /** Whether both are the same device, or devices of one host, so that no network was tested. */
   readonly sameDevice: boolean;
-  /** The delivery of the message, as this side knows it. */
+  /** The delivery of the message, as this side sees it. */
   readonly outward: Delivery;
   /** Whether it arrived, as the peer reports. */
   readonly arrived: boolean;
@@ -56,11 +56,11 @@ async function attempt(
   try {
     const [own, seconds] = [endpoint.address, timeout / 1000];
     connection.send({ kind: 'try', nic, address: encode(own), seconds });
-    const ready = await connection.receive('ready', timeout + GRACE);
+    const ready = await connection.receive('ready', timeout + MARGIN);
     const theirs = decode(ready.address);
     const outward = await endpoint.send(theirs, timeout, connection.over);
     connection.send({ kind: 'sent', delivery: outward });
-    const received = await connection.receive('received', 2 * timeout + GRACE);
+    const received = await connection.receive('received', 2 * timeout + MARGIN);
     const { arrived } = received;
     const answer = deliveryIn(received.answer);
     const answered =

@@ -10,17 +10,15 @@ import { beginsExchange, beginsSync, HANDSHAKE, SYNC } from './proof.js';
 import type { Session } from './session.js';
 import { DEFAULT_PORT } from './settings.js';
 
-// How long a client waits for its server to send first, in milliseconds: fabtests' clients wait 1
-// s.
+// Milliseconds that a client waits for its server to send first. fabtests' clients wait 1 s.
 const HANDSHAKE_WAIT = 300;
-// How long fabtests' clients wait for the server's endpoint after the out-of-band connection, in
-// milliseconds.
+// Milliseconds that fabtests' clients wait for the server's endpoint after the out-of-band connection.
 const HEAD_START = 1000;
 
 /** Waits for bytes of the peer. */
 type Wait = <T>(promise: Promise<T>) => Promise<T>;
 
-/** What an exchange out of band finds out. */
+/** The result of an exchange out of band. */
 interface Met {
   readonly dialect: Dialect;
   readonly peer: Peer;
@@ -78,7 +76,7 @@ async function meetClient(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
 ): Promise<Met> {
-  const asItComes: Wait = (promise) => promise; // a visitor has a limited time
+  const asItComes: Wait = (promise) => promise; // the lifetime of a visitor limits the wait
   return session.takeClient({
     begins: (visitor) => beginsExchange(visitor, (message) => insertFrom(session, message)),
     meets: (visitor) => outOfBand(session, visitor, asItComes),
@@ -109,7 +107,7 @@ async function callServer(session: Session): Promise<void> {
   await applyPeerInfo(session, peerInfoIn(answer));
 }
 
-// A server that listens elsewhere does not answer, like one that does not run.
+// A server that listens at another address does not answer, as if it did not run.
 async function firstAnswer(session: Session): Promise<Uint8Array> {
   try {
     await session.send(addressMessage(session));
@@ -145,7 +143,7 @@ async function awaitClient(session: Session): Promise<void> {
   await applyPeerInfo(session, info);
 }
 
-// Datagrams of other programs are no addresses.
+// Ignores datagrams of other programs, because they hold no address.
 async function firstAddress(session: Session): Promise<{ peer: Peer; message: Uint8Array }> {
   for (;;) {
     const message = (await session.receiveWithoutLimit()).slice();
@@ -157,7 +155,7 @@ async function firstAddress(session: Session): Promise<{ peer: Peer; message: Ui
   }
 }
 
-// An address that is all zeros is none, although efa accepts it.
+// An address of zeros is invalid, although efa accepts it.
 function insertFrom(session: Session, message: Uint8Array): Peer {
   const address = addressIn(session, message);
   if (address.every((byte) => byte === 0)) throw new Error('it has no address');
@@ -197,7 +195,8 @@ async function handshake(
   return dialect;
 }
 
-// In band, a client's handshake comes before its first message. Without one, the client is known when it synchronizes.
+// In band, a client's handshake comes before its first message. Without a handshake, the client
+// is identified when it synchronizes.
 async function handshakeIfAsked(session: Session, received: Promise<unknown>): Promise<void> {
   const wait: Wait = (promise) => promise;
   const meets = async (visitor: OobSocket) => {
@@ -246,8 +245,8 @@ async function swap(
 
 /**
  * Whether a handshake precedes the addresses, as in fabtests since 1.22. The handshake is four
- * bytes of 0, and no address starts with them. fabtests send it unprompted, so the first bytes
- * decide.
+ * bytes of 0, and no address starts with them. fabtests send it without being asked, so the
+ * first bytes show whether there is one.
  */
 async function startsWithHandshake(session: Session, oob: OobSocket, wait: Wait): Promise<boolean> {
   if (session.role === 'client') {

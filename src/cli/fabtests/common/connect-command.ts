@@ -7,8 +7,8 @@ import { USAGE } from './usage-command.js';
 type Where = OobAddress & Listening & { readonly oobExchange: true };
 
 /**
- * Connects the two sides of a command over TCP. The server tells its user where it waits. It takes the first process
- * that sends a message of this package for its client.
+ * Connects the two sides of a command over TCP. The server prints where it listens. The first process that sends
+ * a message of this package is its client.
  *
  * @throws PortInUse, and sets the exit code of wrong usage.
  */

@@ -5,7 +5,7 @@ import type { DeviceMemorySettings, DeviceType } from './settings.js';
 
 /** A library that allocates the memory of `-D`. */
 interface DeviceLibrary {
-  /** What libfabric is built with, so that it takes pointers of the devices. */
+  /** The library that libfabric must be built with to take pointers of the devices. */
   readonly build: string;
   readonly hmem: Exclude<DeviceMemorySettings['access'], 'FI_MR_DMABUF' | undefined>;
   readonly allocate: (byteLength: number, options: { device: number }) => AcceleratorMemory;
@@ -15,7 +15,7 @@ interface DeviceLibrary {
   readonly nameOf: (device: number) => string;
 }
 
-/** The libraries by what `-D` calls them. */
+/** The libraries, by their names in `-D`. */
 export const DEVICE_LIBRARIES: Readonly<Record<DeviceType, DeviceLibrary>> = {
   cuda: {
     build: 'CUDA',
@@ -33,7 +33,7 @@ export const DEVICE_LIBRARIES: Readonly<Record<DeviceType, DeviceLibrary>> = {
     build: 'Neuron',
     hmem: 'FI_HMEM_NEURON',
     allocate: neuron.allocate,
-    // libfabric 2.1 to 2.4 allocate memory to find out whether efa reaches it, which needs a started runtime
+    // libfabric 2.1 to 2.4 allocate memory to check whether efa can reach it. This needs a started runtime
     // (efa_hmem_info_check_p2p_support_neuron in prov/efa/src/efa_hmem.c).
     start: (device) => neuron.allocate(1, { device }).free(),
     nameOf(device) {

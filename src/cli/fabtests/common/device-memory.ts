@@ -30,7 +30,7 @@ export function withDeviceMemory(given: Settings, needs: Needs): readonly [Setti
   return [overDirect(chosen, needs, type), withCap(hmem ? withHmem : needs, 'FI_RMA')];
 }
 
-// With FI_RMA, efa-direct receives messages where they belong, and not in memory of the host first.
+// With FI_RMA, efa-direct receives messages directly in the posted buffer, not first in memory of the host.
 const withCap = (needs: Needs, cap: Cap): Needs => ({
   ...needs,
   caps: needs.caps.includes(cap) ? needs.caps : [...needs.caps, cap],
@@ -70,7 +70,7 @@ export function whyTooShort({ settings, info }: Session, shortest: number): stri
   return `-D: a message from a dmabuf has more than ${injectSize} bytes, and the shortest size is ${shortest}`;
 }
 
-/** What a result says of the memory: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */
+/** The memory, as a result describes it: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */
 export function memoryText({ deviceMemory }: Settings): string | undefined {
   if (deviceMemory === undefined) return undefined;
   const { name, access } = deviceMemory;

@@ -12,7 +12,7 @@ export interface Dialect {
   readonly handshakes: boolean;
   /** Bytes of a sync message: 0 since 2.0, so that it changes no memory. */
   readonly syncBytes: number;
-  /** Since 2.4 the warm-up completes before the clock starts, and `-b` also ends out of band. */
+  /** Since 2.4 the warm-up completes before the clock starts, and a test with `-b` also ends out of band. */
   readonly drains: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Where a server listens, told to the person who starts it or reads its log.
+// Prints where a server listens, for the user who starts it or reads its log.
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { errnoByCode } from '../../../base/error-codes.js';
@@ -20,8 +20,8 @@ export type Listening = Pick<
   | 'sourcePort'
 >;
 
-/** Where a server listens, and what its client must know. */
-export interface Place {
+/** The address of a server, and the options that its client needs. */
+export interface ListeningAddress {
   /** Undefined for every address of this host. */
   readonly address: string | undefined;
   /** `'TCP port 3000'`. */
@@ -33,7 +33,7 @@ export interface Place {
 // A server that serves several clients listens several times, and announces it once.
 const announced = new WeakSet<readonly string[]>();
 
-/** Tells where the server waits for the client's TCP connection, and the client's command. */
+/** Prints where the server waits for the client's TCP connection, and the client's command. */
 export function announcePort(settings: Listening, port: number): void {
   const { oobAddress, sourceAddress, sourcePort, oobExchange } = settings;
   const address = oobAddress ?? sourceAddress;
@@ -42,12 +42,12 @@ export function announcePort(settings: Listening, port: number): void {
   announceOnce(settings, { address, port: `TCP port ${port}`, options });
 }
 
-/** Tells where the server's endpoint waits for the client's first message, and its command. */
+/** Prints where the server's endpoint waits for the client's first message, and its command. */
 export function announceEndpoint(settings: Listening, ep: TestEndpoint): void {
   announceOnce(settings, placeOf(ep, settings));
 }
 
-function announceOnce(settings: Listening, place: Place): void {
+function announceOnce(settings: Listening, place: ListeningAddress): void {
   const { host, clientArgv } = settings;
   if (host !== undefined || announced.has(clientArgv) || isQuiet()) return;
   announced.add(clientArgv);
@@ -57,7 +57,7 @@ function announceOnce(settings: Listening, place: Place): void {
 /** The text on stderr, which a terminal or a log shows. */
 export function announcement(
   { command, clientArgv, provider }: Listening,
-  { address, port, options = [] }: Place,
+  { address, port, options = [] }: ListeningAddress,
   name = hostname(),
 ): string {
   const anywhere = address === undefined || address === '0.0.0.0' || address === '::';
@@ -67,15 +67,15 @@ export function announcement(
   return `Listening on ${place}, ${port}. The client's command:\n  npx libfabric ${line}\n`;
 }
 
-// The port is that of the endpoint, whichever way the server's options chose it.
-function placeOf(ep: TestEndpoint, { sourceAddress, sourcePort }: Listening): Place {
+// The port is that of the endpoint, because the server's options may choose it in several ways.
+function placeOf(ep: TestEndpoint, { sourceAddress, sourcePort }: Listening): ListeningAddress {
   const [provider] = (ep.info.fabricAttr.provName ?? '').split(';'); // 'tcp;ofi_rxm'
   const text = ep.av.straddr(ep.address); // 'fi_sockaddr_in://127.0.0.1:9228'
   const [, host, port] = /^fi_sockaddr_in6?:\/\/\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
   if (host !== undefined && isIP(host) !== 0) {
     return { address: host, port: `${provider} port ${port}`, options: portOptions(port) };
   }
-  // Names of shm: the client needs one of its own.
+  // shm has names instead of ports. The client needs a name of its own.
   const address = sourceAddress ?? text;
   const options = [...portOptions(sourcePort), '-s', `${address}-client`];
   return { address, port: `${provider} name ${text}`, options };

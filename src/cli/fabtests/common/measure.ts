@@ -8,7 +8,7 @@ export interface Work {
   readonly steps: number;
   /** The step at which the clock starts. */
   readonly clockAt: number;
-  /** Iterations in a step; 1 when left out. */
+  /** Iterations in a step. Default: 1. */
   readonly weight?: (index: number) => number;
   /** The steps from `index` on that are rounds of one batch. They run natively. */
   readonly rounds?: ((index: number) => Rounds) | undefined;

@@ -59,7 +59,7 @@ export class OobSocket {
     socket.resume();
   }
 
-  /** Accepts the first connection, whoever it is from. `listening` receives the port, which may be 0 for any. */
+  /** Accepts the first connection from any process. `listening` receives the port, which may be 0 for any. */
   static async accept(
     port: number,
     host: string,
@@ -189,7 +189,7 @@ export function listenOob(settings: Settings, signal?: AbortSignal): Promise<Vis
 /** Milliseconds that a client may take to open its endpoint, after it has connected. */
 const OPENING = 60_000;
 
-/** Listens for the client of a server, and tells where. Throws PortInUse. */
+/** Listens for the client of a server, and prints where. Throws PortInUse. */
 export async function listening<V extends Visitor>(
   settings: OobAddress & Listening,
   signal: AbortSignal | undefined,
@@ -210,7 +210,7 @@ export async function listening<V extends Visitor>(
 
 const MOST_WRITTEN = 8;
 
-/** Tells that a visitor is not the client. A log has the first ones only. */
+/** Reports that a visitor is not the client. Only the first reports are printed. */
 function dismissedWriter() {
   let written = 0;
   return (address: string, { message }: Error) => {

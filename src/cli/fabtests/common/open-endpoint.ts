@@ -38,7 +38,7 @@ export type TestEndpoint = Endpoint<
 >;
 
 /** The local address and the server's: fi_getinfo's node, service and FI_SOURCE. */
-function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
+function addressHints(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
   const { sourceAddress: node, sourcePort, destinationPort = DEFAULT_PORT } = settings;
   const host = settings.hostAddress ?? settings.host;
   const own = { ...(node !== undefined && { node }), flags: ['FI_SOURCE'] } as const;
@@ -71,7 +71,7 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
   const { threading, dataProgress, controlProgress } = settings;
   return {
     addrFormat: settings.addrFormat,
-    ...whereabouts(settings, needs.source),
+    ...addressHints(settings, needs.source),
     caps: needs.caps,
     ...(!settings.rxCqData && { mode: ['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX'] as const }),
     epAttr: {
@@ -99,12 +99,12 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
 /** What to do if no endpoint matches. */
 export const LISTED = 'npx libfabric info lists the available endpoints';
 
-/** Throws if the provider has no endpoint at all, before the server waits for a client in vain. */
+/** Throws if the provider has no endpoint at all, before the server waits for a client. */
 export function checkProvider({ provider }: Settings): void {
   if (!isNameless(provider) || getInfo({ fabricAttr: { provName: provider } }).length > 0) return;
   throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
     detail: `${provider} has no endpoint on this machine`,
-    hint: /efa/.test(`${provider}`) ? 'npx libfabric doctor tells why' : LISTED,
+    hint: /efa/.test(`${provider}`) ? 'npx libfabric doctor shows the reason' : LISTED,
   });
 }
 

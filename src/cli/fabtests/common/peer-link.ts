@@ -1,5 +1,5 @@
-// A TCP connection between two sides of this package. It shows each side at once that the peer has
-// ended, and carries what the peer measured. There is none if the peer is fabtests.
+// A TCP connection between two sides of this package. Each side detects at once that the peer has exited, and gets the
+// peer's figures. There is no such connection if the peer is fabtests.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { FrameError, JsonLink } from '../../shared/json-link.js';
 import { Visitors, type VisitorsOptions } from '../../shared/visitors.js';
 import { PeerGone } from './oob.js';
 
-/** A note to the peer, why this side ends early, or what the server's address message told the client. */
+/** A note to the peer, the reason why this side ends early, or the token from the server's address message. */
 type Message = { readonly note: unknown } | { readonly ended: string } | { readonly token: string };
 
 const MAX_BYTES = 4 << 20; // of a message
@@ -24,7 +24,7 @@ export const linkVisitors = (options: VisitorsOptions): Promise<Visitors<PeerLin
 /** The server's end until its client connects. */
 export class PeerListener {
   readonly port: number;
-  /** What the client must send. */
+  /** The token that the client must send. */
   readonly token = randomBytes(8).readBigUInt64LE();
   readonly #visitors: Visitors<PeerLink>;
   readonly #accepted: Promise<void>;
@@ -33,7 +33,7 @@ export class PeerListener {
   private constructor(visitors: Visitors<PeerLink>) {
     this.#visitors = visitors;
     this.port = visitors.port;
-    const begins = (link: PeerLink) => link.provesToKnow(this.token);
+    const begins = (link: PeerLink) => link.sendsToken(this.token);
     this.#accepted = visitors.client({ begins, meets: begins }).then(
       ([link]) => {
         visitors.close();
@@ -49,7 +49,7 @@ export class PeerListener {
     return new PeerListener(await linkVisitors(where));
   }
 
-  /** Waits for the client. A client that can reach the port connects as soon as it knows it. */
+  /** Waits for the client. A client that can reach the port connects as soon as it has the number. */
   async accept(): Promise<void> {
     const late = new AbortController();
     const waiting = sleep(CONNECT_TIMEOUT, undefined, late).catch(() => {});
@@ -119,11 +119,11 @@ export class PeerLink {
   }
 
   /** Resolves if the peer's first message is this token. Throws if it is not. */
-  async provesToKnow(token: bigint): Promise<void> {
+  async sendsToken(token: bigint): Promise<void> {
     this.#known ??= this.#link.receive();
     const message = await this.#known;
     if (message && 'token' in message && message.token === String(token)) return;
-    throw message ? new Error('it does not know the address of this side') : this.#foreignness();
+    throw message ? new Error('it has not sent the token of this server') : this.#foreignness();
   }
 
   #foreignness(): Error {
@@ -141,22 +141,22 @@ export class PeerLink {
     this.#socket.destroySoon();
   }
 
-  /** Lets this process end while the peer keeps the connection. */
+  /** Lets this process exit while the connection is open. */
   unref(): void {
     this.#socket.unref();
   }
 
-  /** Why the peer has ended; undefined while it runs. */
+  /** The reason why the peer has ended. Undefined while it runs. */
   get ended(): string | undefined {
     return this.#ended ?? (this.#link.ended && 'its connection closed without a reason');
   }
 
-  /** Resolves when the connection has ended. */
+  /** Resolves when the connection is closed. */
   get closed(): Promise<unknown> {
     return this.#link.closed;
   }
 
-  /** Resolves when the connection has ended, or after so many milliseconds. */
+  /** Resolves when the connection is closed, or after so many milliseconds. */
   async closedWithin(milliseconds: number): Promise<void> {
     const timer = new AbortController();
     const late = sleep(milliseconds, undefined, { signal: timer.signal }).catch(() => {});
@@ -191,8 +191,8 @@ export class PeerLink {
   }
 
   /**
-   * The first note. `program` is what the peer should be. Throws PeerGone as expect() does, with what
-   * may be wrong with the port.
+   * The first note. `program` names the expected peer. Throws PeerGone as expect() does, with a hint about
+   * the port.
    */
   async expectFirst(program: string, seconds: number): Promise<unknown> {
     try {

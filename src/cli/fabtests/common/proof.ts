@@ -1,19 +1,20 @@
-// The first bytes of those that connect to a server out of band. A client of fabtests begins with a handshake or with its
-// address.
+// Checks the first bytes of a connection to a server out of band. A client of fabtests begins with a handshake or with
+// its address.
 import type { OobSocket } from './oob.js';
 import { isNameless } from './open-endpoint.js';
 import { CONTROL_BYTES } from './peer-info.js';
 import type { Settings } from './settings.js';
 
-/** What a client since 1.22 sends first. No address starts with it. */
+/** The first bytes of a client since 1.22. No address starts with them. */
 export const HANDSHAKE = Buffer.alloc(4);
-/** What a client of a test that synchronizes out of band sends for ft_sync(). */
+/** The byte that a client sends for ft_sync(), if the test synchronizes out of band. */
 export const SYNC = Buffer.from('a');
 
 const foreign = () => new Error('it speaks another protocol');
 
 /**
- * Resolves when a visitor has sent what a client may begin with: a handshake, or a whole address. Throws if it is neither.
+ * Resolves when a visitor has sent the first bytes of a client: a handshake, or a whole address. Throws if they are
+ * neither.
  *
  * @param insert throws if the bytes of a message do not begin with an address.
  */

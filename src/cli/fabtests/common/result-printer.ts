@@ -63,7 +63,7 @@ export class ResultPrinter {
     }
   }
 
-  /** Prints what follows the rows. */
+  /** Prints the lines that follow the rows. */
   end(trouble?: string): void {
     const { output, statistics } = this.#settings;
     const warnings = trouble === undefined ? this.#warnings() : [...this.#warnings(), trouble];

@@ -26,7 +26,9 @@ const number = (text: string): number => {
   return bytes;
 };
 
-/** Reads `-S`: `64`, `all`, `r:start,increment,end` or `l:1,2,3`. Units of 1024 are no part of fabtests: `64M`. */
+/**
+ * Reads `-S`: `64`, `all`, `r:start,increment,end` or `l:1,2,3`. Units of 1024, as in `64M`, extend fabtests' syntax.
+ */
 export function parseSizes(text: string): SizeChoice {
   if (text.toLowerCase() === 'all') return { kind: 'all' };
   if (text.startsWith('l:')) {

@@ -8,7 +8,7 @@ export interface Written {
   readonly clientArgv: readonly string[];
 }
 
-/** The server's options that its client does without, or has by another name. */
+/** The server's options that its client does not need, or that it has under another name. */
 const OWN = new Set(['source', 'sourcePort', 'port', 'pinCore']);
 
 /** The arguments of a command. commander's types omit them. */

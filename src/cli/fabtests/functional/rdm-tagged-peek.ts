@@ -48,7 +48,7 @@ function limit(provider: string): string | undefined {
 export const taggedPeek: FunctionalTest = {
   command: 'rdm-tagged-peek',
   type: 'FI_EP_RDM',
-  summary: 'messages can be looked for',
+  summary: 'messages can be peeked at',
   description:
     'The server sends tagged messages. The client peeks at them (FI_PEEK), claims some (FI_CLAIM), discards ' +
     'some (FI_DISCARD) and receives the others in order.',
@@ -75,8 +75,8 @@ async function run(side: TestSide): Promise<string> {
   }
   await awaiting('the end of the peer', script.endsOutOfBand ? session.sync() : finalize(session));
   return side.role === 'server'
-    ? `${tags.length} tagged messages were sent, to be looked for`
-    : 'messages were found by FI_PEEK, set aside by FI_CLAIM, dropped by FI_DISCARD, and the others arrived';
+    ? `${tags.length} tagged messages were sent, for the client to peek at`
+    : 'messages were found by FI_PEEK, claimed by FI_CLAIM, discarded by FI_DISCARD, and the others arrived';
 }
 
 async function sendAll(

@@ -8,17 +8,17 @@ import type { Place, Root } from './launcher.js';
 import {
   type FromHub,
   type FromRank,
+  HEARTBEAT_INTERVAL,
   LONGEST_MESSAGE,
   type Plan,
   PROTOCOL,
-  PULSE,
   silenceOf,
 } from './protocol.js';
 
 /** The measurement has ended early, at all ranks. */
 export class GroupOver extends Error {
   override readonly name = 'GroupOver';
-  /** Whether rank 0 knows the reason. If it does, it prints the reason. */
+  /** Whether rank 0 has the reason. If it has, it prints the reason. */
   readonly knownToRoot: boolean;
   /** Whether the user ended it. */
   readonly interrupted: boolean;
@@ -89,7 +89,7 @@ export class Group {
       if (performance.now() - this.#lastMessageAt > silence * 1000) {
         this.#end(new GroupOver(`rank 0 has sent nothing for ${silence} s`, false));
       }
-    }, PULSE);
+    }, HEARTBEAT_INTERVAL);
   }
 
   /** Why the measurement has ended early, once it has. */
@@ -122,7 +122,7 @@ export class Group {
     return this.#trouble;
   }
 
-  /** Leaves the others; rank 0 stays until all have left. */
+  /** Leaves the group. Rank 0 stays until all other ranks have left. */
   async leave(): Promise<void> {
     this.#left = true;
     const trouble = this.#trouble;

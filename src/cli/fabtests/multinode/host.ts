@@ -1,4 +1,4 @@
-// Which host a rank runs on.
+// The host of a rank.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 

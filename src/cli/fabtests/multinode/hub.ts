@@ -3,17 +3,20 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
-import { MOST_CONNECTIONS, Strangers } from '../../shared/strangers.js';
+import {
+  MOST_CONNECTIONS,
+  UnidentifiedConnections,
+} from '../../shared/unidentified-connections.js';
 import type { Root } from './launcher.js';
 import {
   type FromHub,
   type FromRank,
+  HEARTBEAT_INTERVAL,
   type Hello,
   isHello,
   LONGEST_MESSAGE,
   mismatchOf,
   type Plan,
-  PULSE,
   silenceOf,
 } from './protocol.js';
 
@@ -38,7 +41,7 @@ interface Member {
 }
 
 /** The most connections that have not identified themselves as a rank, besides one for each rank. */
-const MOST_STRANGERS = 64;
+const MOST_UNIDENTIFIED = 64;
 /** Bytes of a rank's first message. */
 const LONGEST_HELLO = 65_536;
 /** Milliseconds for a connection to identify itself. */
@@ -55,7 +58,7 @@ export class Hub {
   readonly #server: Server;
   readonly #options: HubOptions;
   readonly #links = new Set<RankLink>();
-  readonly #strangers: Strangers;
+  readonly #unidentified: UnidentifiedConnections;
   readonly #members = new Map<number, Member>();
   readonly #pulse: NodeJS.Timeout;
   readonly #opened = performance.now();
@@ -71,7 +74,10 @@ export class Hub {
       await once(server, 'listening');
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      const what = code === 'EADDRINUSE' ? 'is in use: choose another' : `cannot be had (${code})`;
+      const what =
+        code === 'EADDRINUSE'
+          ? 'is in use: choose another'
+          : `cannot be opened (${code}): choose another`;
       throw new Error(`port ${port} ${what}, with --root HOST:PORT at all ranks`);
     }
     const { port: taken } = server.address() as { port: number };
@@ -88,11 +94,11 @@ export class Hub {
     this.listensAt = listensAt;
     this.root = { host: listensAt ?? '127.0.0.1', port };
     this.#options = options;
-    const most = MOST_STRANGERS + options.ranks;
-    this.#strangers = new Strangers({ most, lifetime: HELLO_TIMEOUT });
+    const most = MOST_UNIDENTIFIED + options.ranks;
+    this.#unidentified = new UnidentifiedConnections({ most, lifetime: HELLO_TIMEOUT });
     server.maxConnections = MOST_CONNECTIONS + options.ranks;
     server.on('connection', (socket) => this.#accept(socket));
-    this.#pulse = setInterval(() => this.#checkRanks(), PULSE);
+    this.#pulse = setInterval(() => this.#checkRanks(), HEARTBEAT_INTERVAL);
   }
 
   /** Ends all ranks with a reason. */
@@ -127,7 +133,7 @@ export class Hub {
       return;
     }
     this.#links.add(link);
-    this.#strangers.add(socket);
+    this.#unidentified.add(socket);
     link.closed.then((failure) => {
       this.#links.delete(link);
       if (member && !member.left) this.#memberGone(member, failure);
@@ -140,7 +146,7 @@ export class Hub {
       link.destroy();
       return undefined;
     }
-    this.#strangers.recognize(socket);
+    this.#unidentified.recognize(socket);
     const { ranks, plan } = this.#options;
     const member = {
       hello: message,

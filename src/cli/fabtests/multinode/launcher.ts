@@ -56,7 +56,7 @@ const LAUNCHERS: readonly Launcher[] = [
 /** The port of `--root HOST`. */
 export const DEFAULT_PORT = 29_228;
 
-/** This process's place. Throws an Error that names what is missing. */
+/** This process's place. Throws an Error that names the missing option. */
 export function placeOf(environment: Environment, given: GivenPlace): Place {
   const launcher = LAUNCHERS.find(({ rank }) => environment[rank] !== undefined);
   const fromLauncher = (name: string | undefined) =>

@@ -117,7 +117,7 @@ function nicLines(nics: NonNullable<MatrixResult['nics']>, median: boolean): str
 }
 
 /** Writes the JSON to the destination of --json, and the table unless that is standard output. */
-export function tell(
+export function writeResult(
   result: MatrixResult,
   settings: Settings,
   json: true | string | undefined,

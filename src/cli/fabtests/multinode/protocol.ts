@@ -7,10 +7,10 @@ export const PROTOCOL = 1;
 export const LONGEST_MESSAGE = 2 ** 26;
 
 /** Milliseconds between heartbeats. */
-export const PULSE = 500;
+export const HEARTBEAT_INTERVAL = 500;
 
 /** Seconds without a heartbeat after which a process counts as gone. */
-export const silenceOf = (timeout: number) => Math.max(timeout, (4 * PULSE) / 1000);
+export const silenceOf = (timeout: number) => Math.max(timeout, (4 * HEARTBEAT_INTERVAL) / 1000);
 
 /** The options of a measurement that must be the same at every rank. */
 export type Plan = Readonly<Record<string, string | number | boolean>>;

@@ -11,7 +11,7 @@ import { Hub } from './hub.js';
 import { type Place, placeOf, type Root } from './launcher.js';
 import { Mesh } from './mesh.js';
 import { addOptions, chooseSettings, type Flags } from './options.js';
-import { resultOf, tell } from './output.js';
+import { resultOf, writeResult } from './output.js';
 import { planOf, type Settings } from './settings.js';
 import { startWatchdog } from './watchdog.js';
 
@@ -101,7 +101,7 @@ class Run {
     const figures = await this.#spec.measure(mesh, this.#show);
     this.#progress?.end();
     if (figures !== undefined) {
-      tell(resultOf(mesh, figures, this.#startedAt), this.#settings, this.#flags.json);
+      writeResult(resultOf(mesh, figures, this.#startedAt), this.#settings, this.#flags.json);
     }
     await mesh.close();
     watchdog.stop();

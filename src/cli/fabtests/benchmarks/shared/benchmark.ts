@@ -21,7 +21,7 @@ export interface Benchmark extends TestKind {
   /** Additional options. */
   readonly options?: () => readonly Option[];
   readonly needs: (settings: Settings) => Needs;
-  /** Prepares what all sizes share, after the address exchange. `room` is the largest size. */
+  /** Prepares the parts that all sizes share, after the address exchange. `room` is the largest size. */
   readonly prepare: (session: Session, room: number) => Promise<MeasureSize>;
 }
 

@@ -14,7 +14,7 @@ import type { Session } from '../../common/session.js';
 import type { MeasureSize } from './benchmark.js';
 import { rmaCaps } from './rma.js';
 
-/** What a side reports to its peer about its NICs. */
+/** The NICs of a side, as it reports them to its peer. */
 interface NicAddresses {
   readonly nics: readonly { readonly address: string; readonly region: string }[];
 }
@@ -31,7 +31,7 @@ interface Lane extends OwnLane {
   readonly remote: RemoteRegion;
 }
 
-/** Opens the NICs that the settings select, and prepares what all sizes share. */
+/** Opens the NICs that the settings select, and prepares the parts that all sizes share. */
 export async function prepareNics(session: Session, room: number): Promise<MeasureSize> {
   if (!session.samePackage) {
     throw new Error('--nics: fabtests use one NIC; both sides must run this package with --nics');

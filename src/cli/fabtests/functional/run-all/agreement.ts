@@ -2,7 +2,7 @@ import type { PeerLink } from '../../common/peer-link.js';
 
 const PROTOCOL = 'libfabric check 1';
 
-/** What a side wants to run. */
+/** The tests that a side is to run. */
 export interface Plan {
   readonly names: readonly string[];
   /** Options that must be the same on both sides. */

@@ -16,13 +16,13 @@ export interface Suite {
 }
 
 // Seconds that a side has left to report a verdict after its peer has failed.
-const VERDICT_GRACE = 3;
+const VERDICT_TIMEOUT = 3;
 // Additional seconds to wait for the peer's verdict after the test's time limit.
 const SLACK = 10;
 
 /**
  * Runs the tests one after another. Each starts when both sides have finished the previous one,
- * whatever its outcome. Throws PeerGone if the peer has ended.
+ * whatever its outcome. Throws PeerGone if the peer has exited.
  */
 export async function* runSuite(
   suite: Suite,
@@ -55,7 +55,7 @@ async function runOne(
     const theirs = link.expect(limit + SLACK).then((note) => {
       const verdict = verdictIn(note, name);
       const why = `the peer: ${verdict.detail}`;
-      if (!verdict.passed) test.endWithin(verdict.offered ? VERDICT_GRACE : 0, why);
+      if (!verdict.passed) test.endWithin(verdict.offered ? VERDICT_TIMEOUT : 0, why);
       return verdict;
     });
     const [mine, other] = await Promise.all([own, theirs]);

@@ -8,7 +8,7 @@ import type { TestSide } from './test-side.js';
  */
 export interface FunctionalTest<Own extends object = object> extends TestKind {
   readonly summary: string;
-  /** What the two sides do. */
+  /** The actions of the two sides. */
   readonly description: string;
   /** The endpoint types that -e accepts. Default: the test's type. */
   readonly types?: readonly EpType[];

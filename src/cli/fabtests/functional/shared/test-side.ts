@@ -71,7 +71,7 @@ export class TestSide<Own extends object = object> {
     return this.settings.iterations ?? 1;
   }
 
-  /** The release whose dialect this side speaks before it knows its peer: 117 is 1.17. */
+  /** The release whose dialect this side speaks before the peer has reported its own: 117 is 1.17. */
   get release(): number {
     return dialectOf(this.settings.release ?? usualRelease()).release;
   }

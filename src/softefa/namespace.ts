@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type SoftefaOptions, softefaVariables } from './options.js';
 
 /** The folder and the name of a namespace, as the device determines them. */
-export function placeOf(
+export function namespaceOf(
   options: Pick<SoftefaOptions, 'namespace' | 'directory'> | undefined,
 ): [directory: string, name: string] {
   const { SOFTEFA_NAMESPACE, SOFTEFA_DIRECTORY } = { ...process.env, ...softefaVariables(options) };
