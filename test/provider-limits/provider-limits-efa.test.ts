@@ -65,7 +65,7 @@ test('efa of 2.6 never completes a write with data from several buffers whose re
     return a.writev(halves, toB, remote, { data: 1, ...(timeout && { timeout }) });
   };
   await write(['FI_WRITE', 'FI_SEND']);
-  const outcome = write(['FI_WRITE'], SOON);
+  const outcome = write(['FI_WRITE'], release() === 206 ? SOON : undefined);
   // Emulated writes send the data.
   if (release() < 206 || partId < 0xefa1) await outcome;
   else if (release() === 206) await expect(outcome).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
