@@ -120,11 +120,6 @@ export class EndpointBase {
     return this.#handle;
   }
 
-  /** The completion queue, if both directions share one; otherwise the receive queue. */
-  get cq(): CompletionQueue {
-    return this.receiveQueue;
-  }
-
   /**
    * The most bytes of a message or an RMA operation: `info.epAttr.maxMsgSize`. Infinity if the
    * provider has no limit.

@@ -132,7 +132,7 @@ function beginRails(
 ): void {
   for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
     native.transferRail(engine, handle, endpoint.handle, numaNode ?? -1);
-    endpoint.cq.onError = (error) => announcer.railFailed(index, error);
+    endpoint.receiveQueue.onError = (error) => announcer.railFailed(index, error);
   }
   native.transferBegin(engine);
 }

@@ -59,7 +59,7 @@ describe.each(drivers)('%s driver', (driver) => {
       b.trecv(new Uint8Array(32), null, 1n),
       b.recv(new Uint8Array(16)),
       batch.submit(),
-      b.cq.arrived(5n, 3),
+      b.receiveQueue.arrived(5n, 3),
     ];
     for (const each of pending) each.catch(() => {});
     while (b.domain.stats().operations < operations + 4) {
