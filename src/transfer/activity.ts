@@ -44,7 +44,7 @@ export class Activity {
   transferDone(transfer: Transfer, report: TransferReport): void {
     this.#done += 1;
     this.#seconds += report.seconds;
-    this.#bytes += report.bytes;
+    this.#bytes += report.byteLength;
     if (transferEnd.hasSubscribers)
       transferEnd.publish({ engine: this.#owner.engine, transfer, report });
   }

@@ -37,7 +37,7 @@ describe('efa: one thread drives four NICs', () => {
       return { offer, transfer: toB.write(from, offer.token, options) };
     };
     const { transfer } = await move();
-    expect((await transfer).bytes).toBe(SIZE);
+    expect((await transfer).byteLength).toBe(SIZE);
     expect(same(into.bytes, from.bytes)).toBe(true);
     return { from, into, move };
   };
@@ -50,7 +50,7 @@ describe('efa: one thread drives four NICs', () => {
     expect(same(into.bytes, from.bytes)).toBe(true);
     expect(fault.hits).toBeGreaterThan(0);
     fault.remove();
-    expect((await settle(Promise.resolve(transfer))).bytes).toBe(SIZE);
+    expect((await settle(Promise.resolve(transfer))).byteLength).toBe(SIZE);
   });
 
   test('and a deadline that passes with every byte there says so', async ({ skip }) => {
