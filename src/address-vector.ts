@@ -23,7 +23,6 @@ import type { AddrFormat } from './base/flags.js';
 import { notAPeer, Peer } from './base/peer.js';
 import { parseSocketAddress } from './base/socket-address.js';
 import { checkWait, type WaitOptions, within } from './base/wait-options.js';
-import { Op } from './contract/layout.js';
 import { native } from './contract/native.js';
 import { BoundHandle } from './engine/bound-handle.js';
 import type { Engine } from './engine/engine.js';
@@ -291,7 +290,7 @@ export class AddressVector {
       const engine = this.#engine;
       const request = engine.begin(Kind.Void, this);
       const promise = engine.requests.promise<void>(request);
-      engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
+      engine.controls.removePeer(request, peer.handle);
       engine.limit(request, promise, wait, 'fi_av_remove');
       try {
         await engine.settled(promise);

@@ -58,7 +58,8 @@ export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
 export type { EndpointOptions } from './endpoint/opening-options.js';
 export type { Direction, QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
-export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
+export type { RmaRead, RmaWrite } from './endpoint/rma.js';
+export type { RmaOptions, RmaVectorOptions } from './endpoint/rma-options.js';
 export type {
   RoundByte,
   RoundCounter,

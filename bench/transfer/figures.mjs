@@ -100,7 +100,7 @@ export async function small(pair, length, flags = []) {
   const { endpoint, peer, remoteRegion } = pair;
   const memory = pair.region.slice(0, length);
   const single = async () => {
-    const arrived = endpoint.cq.arrived(2);
+    const arrived = endpoint.receiveQueue.arrived(2);
     await endpoint.writedata(memory, 1, peer, remoteRegion, { flags });
     await arrived;
   };

@@ -101,11 +101,11 @@ const commands = {
     const [endpoint] = endpoints;
     const memory = region.slice(0, length);
     for (let i = 0; i < count; i++) {
-      await endpoint.cq.arrived(1);
+      await endpoint.receiveQueue.arrived(1);
       await endpoint.writedata(memory, 2, peer, remoteRegion, { flags });
     }
   },
-  plainArrived: ({ data, count }) => endpoints[0].cq.arrived(data, count),
+  plainArrived: ({ data, count }) => endpoints[0].receiveQueue.arrived(data, count),
   // An engine that is not yet a peer of this one, and an offer to it.
   newcomer: async ({ address, length }) => {
     const to = await engine.peer(address);

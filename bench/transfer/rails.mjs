@@ -154,7 +154,7 @@ class Watch {
   /** Resolves to the bytes when there are as many, or the transfer has ended. */
   async until(bytes) {
     for (;;) {
-      const done = this.#transfer.report().bytes;
+      const done = this.#transfer.report().byteLength;
       const now = performance.now();
       if (done > this.#done || this.#arrived) {
         this.pause = Math.max(this.pause, now - this.#since);
@@ -175,7 +175,7 @@ async function healed(pair, name) {
     const token = await pair.ask('offerOnce', { name: `${name} ${i}`, length });
     const report = await pair.remote.write(pair.memory.slice(0, length), token);
     await pair.ask('released', `${name} ${i}`);
-    rails = pair.engine.rails.map(({ state }, k) => ({ state, bytes: report.rails[k].bytes }));
+    rails = pair.engine.rails.map(({ state }, k) => ({ state, bytes: report.rails[k].byteLength }));
     if (rails.every(({ state, bytes }) => state === 'up' && bytes > 0)) return;
   }
   throw new Error(`a rail did not come back: ${JSON.stringify(rails)}`);

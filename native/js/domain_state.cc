@@ -150,7 +150,7 @@ void setOperations(Napi::Object result, Engine& engine, uint32_t limit) {
     if (each.request != kNoRequest) row.Set("request", each.request);
     if (each.endpoint != 0) row.Set("endpoint", each.endpoint);
     if (each.peer != 0) row.Set("peer", names.of(each.peer));
-    if (each.length > 0) row.Set("bytes", each.length);
+    if (each.length > 0) row.Set("byteLength", each.length);
     if (each.remaining > 0) row.Set("remaining", static_cast<double>(each.remaining));
   });
   result.Set("inFlight", total);

@@ -17,7 +17,7 @@ export interface OperationState {
   readonly endpoint?: number;
   /** The peer's address in printable form. '' if the provider cannot print it. */
   readonly peer?: string;
-  readonly bytes?: number;
+  readonly byteLength?: number;
   /** The number of missing operations of a batch, arrivals or counts. */
   readonly remaining?: number;
 }

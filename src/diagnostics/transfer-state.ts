@@ -94,7 +94,7 @@ export interface OfferState {
   readonly access: Access;
   /** The identity of the peer's engine. */
   readonly peer: string;
-  readonly bytes: number;
+  readonly byteLength: number;
   readonly repeat: boolean;
   /** `'ending'`: the offer was closed or has expired, and copies may still arrive. */
   readonly state: 'open' | 'ending';
@@ -115,7 +115,7 @@ export interface TransferEngineState {
   }[];
   readonly memory: {
     readonly count: number;
-    readonly bytes: number;
+    readonly byteLength: number;
   };
   readonly stats: TransferStats;
   /** The first 1000 transfers that run. `stats` has the number of all transfers. */

@@ -1,6 +1,6 @@
 // fi_atomic(3)
 
-import { checkInteger, checkString, type Names, oneOf } from '../base/checks.js';
+import { checkString, type Names, oneOf } from '../base/checks.js';
 import { errnoByCode } from '../base/error-codes.js';
 import {
   FabricError,
@@ -11,23 +11,16 @@ import {
 } from '../base/errors.js';
 import type { AtomicOp, Datatype } from '../base/flags.js';
 import type { Peer } from '../base/peer.js';
-import { ENTRY_F64, Op, OpField } from '../contract/layout.js';
+import { Op } from '../contract/layout.js';
 import { native } from '../contract/native.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import type { RemoteRegion } from '../memory/remote-region.js';
-import { Located, putFlags } from './posting.js';
+import { Located } from './located.js';
+import { beginMany, submit } from './posting.js';
 import { checkRemote } from './remote-pieces.js';
-import type { RmaOptions } from './rma.js';
-import { RMA_NAMES } from './rma.js';
-import {
-  checkLength,
-  checkOpen,
-  checkOperationOptions,
-  peerHandle,
-  refuse,
-  type Target,
-} from './target.js';
+import { checkRmaCall, RMA_NAMES, type RmaOptions } from './rma-options.js';
+import { checkLength, peerHandle, refuse, type Target } from './target.js';
 
 /** The operation and the type of its elements. */
 export interface AtomicOptions extends RmaOptions {
@@ -149,12 +142,11 @@ function post(
   options: AtomicOptions,
 ): unknown {
   try {
-    const { limits, sink } = target;
-    checkOpen(limits);
-    const checked = checkOperationOptions(limits, options, NAMES);
+    const { limits } = target;
+    const checked = checkRmaCall(target, options, NAMES);
     if (checked === undefined) throw invalidArgType('options', 'an object', options);
     const { datatype, op } = options;
-    const offset = checkInteger('options.offset', options.offset ?? 0);
+    const { offset } = checked;
     const kind = KINDS[buffers.length - 1] as AtomicKind;
     const limit = target.atomicQueries.query(kind, datatype, op);
     if (limit.count === 0) {
@@ -178,31 +170,13 @@ function post(
     checkLength(limits, size, checked);
     checkRemote(limits, remote, offset, size);
 
-    const request = target.begin(Kind.Void, [...buffers, remote], checked);
-    const at = sink.reserve(located.blocks);
-    const { entries } = sink;
-    const [memory, start] = [located.handles[0] as number, located.offsets[0] as number];
-    const { blocks, more } = located;
-    const region = remote.handle;
-    entries.put(
-      at,
-      Op.Atomic,
-      blocks,
-      more,
-      request,
-      limits.handle,
-      to,
-      memory,
-      region,
-      start,
-      size,
-    );
-    located.put(entries, at);
-    entries.f64[at * ENTRY_F64 + OpField.Tag64] = offset;
-    entries.setPair(at, OpField.Data64, limit.datatype, limit.op);
-    putFlags(entries, at, checked, 0);
-    sink.commit();
-    return target.finish(Kind.Void, request, checked);
+    const owner = [...buffers, remote];
+    const at = beginMany(target, Op.Atomic, Kind.Void, owner, located, checked);
+    const { entries } = target.sink;
+    entries.setPeer(at, to);
+    entries.setRemote(at, remote.handle, offset);
+    entries.setAtomic(at, limit.datatype, limit.op);
+    return submit(target, at, checked);
   } catch (error) {
     return refuse(target, error);
   }

@@ -1,6 +1,6 @@
 import { check64, checkInteger, checkNames, checkObject, namesOf } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
-import { ENTRY_F64, ENTRY_U32, Op, OpField } from '../contract/layout.js';
+import { Entry, Op, OpField } from '../contract/layout.js';
 import type { Entries } from '../engine/entries.js';
 import { checkData, checkLength, type Limits } from './target.js';
 
@@ -59,8 +59,8 @@ export function updateEntry(
 ): boolean {
   const { offset, length, remoteOffset, tag, tagStep, data } = checkObject('change', change);
   const { u32, f64 } = entries;
-  const wide = start * ENTRY_F64;
-  const code = ((u32[start * ENTRY_U32] as number) & 0xff) as Op;
+  const wide = start * Entry.F64;
+  const code = ((u32[start * Entry.U32] as number) & 0xff) as Op;
   const check = (name: string, value: unknown, allowed: boolean) => {
     if (value !== undefined && !allowed) {
       throw invalidArgValue(name, 'cannot be changed in this operation');
@@ -71,7 +71,7 @@ export function updateEntry(
   check('remoteOffset', remoteOffset, ((REMOTE >> code) & 1) === 1);
   check('tag', tag, ((TAGGED >> code) & 1) === 1);
   check('tagStep', tagStep, ((TAGGED >> code) & 1) === 1);
-  const low = u32[start * ENTRY_U32 + OpField.Flags64 * 2] as number;
+  const low = u32[start * Entry.U32 + OpField.Flags64 * 2] as number;
   check('data', data, (low & REMOTE_CQ_DATA) !== 0);
   if (offset !== undefined) checkInteger('offset', offset);
   if (length !== undefined) {
@@ -83,14 +83,14 @@ export function updateEntry(
   if (remoteOffset !== undefined) checkInteger('remoteOffset', remoteOffset);
   if (tag !== undefined) check64('tag', tag);
   if (tagStep !== undefined) checkInteger('tagStep', tagStep, 0, MOST_TAG_STEP);
-  if (data !== undefined) checkData(limits, check64('data', data));
+  if (data !== undefined) checkData(limits, data);
 
   if (offset !== undefined) f64[wide + OpField.Offset64] = offset;
   if (length !== undefined) f64[wide + OpField.Length64] = length;
   if (remoteOffset !== undefined) f64[wide + OpField.Tag64] = remoteOffset;
-  if (tag !== undefined) entries.set64(start, OpField.Tag64, tag);
-  if (tagStep !== undefined) u32[start * ENTRY_U32 + OpField.Remote32] = tagStep;
-  if (data !== undefined) entries.set64(start, OpField.Data64, data);
+  if (tag !== undefined) entries.setTag(start, tag);
+  if (tagStep !== undefined) entries.setTagStep(start, tagStep);
+  if (data !== undefined) entries.setData(start, data);
   const others = offset ?? length ?? remoteOffset ?? data;
   if (others === undefined && tag === undefined && tagStep === undefined) {
     checkNames('change', change, NAMES);
@@ -100,8 +100,8 @@ export function updateEntry(
 
 /** The total length of an operation's segments in bytes. */
 function lengthOf(entries: Entries, start: number): number {
-  let total = entries.f64[start * ENTRY_F64 + OpField.Length64] as number;
-  const more = ((entries.u32[start * ENTRY_U32] as number) >>> 16) & 0xff;
+  let total = entries.f64[start * Entry.F64 + OpField.Length64] as number;
+  const more = ((entries.u32[start * Entry.U32] as number) >>> 16) & 0xff;
   for (let i = 0; i < more; i++) total += entries.segmentLength(start, i);
   return total;
 }

@@ -10,7 +10,7 @@ import {
   invalidThis,
 } from '../base/errors.js';
 import { checkWait, type WaitOptions } from '../base/wait-options.js';
-import { ENTRY_F64, Op, OpField, RUNNING } from '../contract/layout.js';
+import { Op, RUNNING } from '../contract/layout.js';
 import { type NativeRoundEvents, native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
 import { Entries } from '../engine/entries.js';
@@ -151,7 +151,7 @@ export class BatchBase {
   withdraw(): void {}
 
   /** @internal */
-  finish(_kind: Kind, request: number): number {
+  finish(request: number): number {
     return request;
   }
 
@@ -332,16 +332,12 @@ export class BatchBase {
     const { submissions } = this.#engine;
     const at = submissions.reserve(0);
     const { entries } = submissions;
-    const endpoint = this.limits.handle;
-    const version = this.#version;
-    const every = rounds === undefined ? 0 : rounds.every;
-    entries.put(at, Op.Submit, 0, 0, request, endpoint, 0, this.#batch, every, version, this.#used);
+    entries.begin(at, Op.Submit, request, this.limits.handle);
+    entries.setBatch(at, this.#batch, this.#version, this.#used);
     if (rounds !== undefined) {
       this.#rounds.set(request, rounds);
-      const wide = at * ENTRY_F64;
-      entries.f64[wide + OpField.Tag64] = rounds.times;
-      entries.f64[wide + OpField.Data64] = rounds.span;
-      entries.u64[wide + OpField.Flags64] = BigInt(rounds.samples?.length ?? 0);
+      entries.setRounds(at, rounds.times, rounds.span);
+      entries.setSamples(at, rounds.every, rounds.samples?.length ?? 0);
     }
     submissions.commit();
   }

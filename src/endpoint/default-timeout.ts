@@ -1,4 +1,3 @@
-import type { Kind } from '../engine/requests.js';
 import type { EndpointBase } from './endpoint.js';
 import type { CheckedOptions } from './target.js';
 
@@ -14,11 +13,7 @@ export function withTimeout(Class: EndpointClass): EndpointClass {
   let Timed = timed.get(Class);
   if (Timed === undefined) {
     Timed = class extends Class {
-      override finish(
-        _kind: Kind,
-        request: number,
-        options: CheckedOptions | undefined,
-      ): Promise<unknown> {
+      override finish(request: number, options: CheckedOptions | undefined): Promise<unknown> {
         const { engine, timeout } = this.limits;
         const promise = engine.requests.promise(request);
         const wait = { signal: options?.signal, timeout: options?.timeout ?? timeout };

@@ -7,7 +7,6 @@ import type { AtomicOp, Datatype } from '../base/flags.js';
 import { bytesOf, isBufferView } from '../base/views.js';
 import type { CompletionQueue } from '../completion-queue.js';
 import type { AnyInfo } from '../contract/info-types.js';
-import { Op } from '../contract/layout.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Counter } from '../counter.js';
 import type { BoundHandle } from '../engine/bound-handle.js';
@@ -121,11 +120,6 @@ export class EndpointBase {
     return this.#handle;
   }
 
-  /** The completion queue, if both directions share one; otherwise the receive queue. */
-  get cq(): CompletionQueue {
-    return this.receiveQueue;
-  }
-
   /**
    * The most bytes of a message or an RMA operation: `info.epAttr.maxMsgSize`. Infinity if the
    * provider has no limit.
@@ -182,7 +176,7 @@ export class EndpointBase {
   }
 
   /** @internal */
-  finish(_kind: Kind, request: number, options: CheckedOptions | undefined): Promise<unknown> {
+  finish(request: number, options: CheckedOptions | undefined): Promise<unknown> {
     const promise = this.#engine.requests.promise(request);
     if (options !== undefined) this.#engine.limit(request, promise, options);
     return promise;
@@ -321,7 +315,7 @@ export class EndpointBase {
     const engine = this.#engine;
     const request = engine.begin(Kind.Completion, this);
     const promise = engine.requests.promise<Completion>(request);
-    engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
+    engine.controls.closeEndpoint(request, this.limits.handle, timeout);
     engine.limit(request, promise, { signal, timeout: undefined });
     const { length: operations } = await unlessStuck(engine, engine.settled(promise));
     if (operations > 0) publishParked({ type: 'endpoint', object: this, operations });

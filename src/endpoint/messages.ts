@@ -96,10 +96,9 @@ export class Messages implements AsyncIterableIterator<Message> {
     const request = this.#engine.begin(Kind.Owner, this);
     this.#posted.set(request, slot);
     const at = submissions.reserve(0);
-    const { handle } = slot;
-    const { size } = this.#slots;
-    const endpoint = this.#limits.handle;
-    submissions.entries.put(at, Op.Recv, 0, 0, request, endpoint, 0, handle, 0, 0, size);
+    const { entries } = submissions;
+    entries.begin(at, Op.Recv, request, this.#limits.handle);
+    entries.setMemory(at, slot.handle, 0, this.#slots.size);
     submissions.commit();
   }
 

@@ -1,27 +1,27 @@
 // fi_msg(3)
-import { check64, checkBytes } from '../base/checks.js';
 import type { Peer } from '../base/peer.js';
 import { Op } from '../contract/layout.js';
 import type { Buffers } from '../engine/memory.js';
-import { Kind } from '../engine/requests.js';
-import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import {
-  type CheckedOptions,
+  beginInject,
+  beginRecv,
+  beginRecvv,
+  beginSend,
+  beginSendv,
+  setData,
+  submit,
+} from './posting.js';
+import {
+  checkCall,
   checkData,
-  checkLength,
   checkOpen,
-  checkOperationOptions,
-  OPERATION_NAMES,
   type OperationOptions,
-  peerHandle,
-  REMOTE_CQ_DATA,
+  optionalData,
   refuse,
   type Source,
-  sourceHandle,
   type Target,
   VECTOR_NAMES,
   type VectorOptions,
-  vectorData,
 } from './target.js';
 
 /**
@@ -111,156 +111,77 @@ export interface MsgRecv<R> {
   recvv(buffers: readonly Buffers[], source?: Source, options?: OperationOptions): R;
 }
 
-// Over shm, the engine uses one of them for what does not fit.
-const RECEIVE_LIMIT = 'rxAttr.iovLimit, over shm one fewer';
-
 export const msgSend: object = {
   send(buffer, peer, options) {
-    return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
+    try {
+      const checked = checkCall(this, options);
+      const at = beginSend(this, Op.Send, buffer, peer, checked);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   sendv(buffers, peer, options) {
-    return sendMany(this, Op.Send, buffers, peer, 0, options);
+    try {
+      const checked = checkCall(this, options, VECTOR_NAMES);
+      const data = optionalData(this.limits, options);
+      const at = beginSendv(this, Op.Send, buffers, peer, checked);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   senddata(buffer, data, peer, options) {
-    return sendOne(this, Op.Send, buffer, peer, 0, data, REMOTE_CQ_DATA, options);
+    try {
+      checkData(this.limits, data);
+      const checked = checkCall(this, options);
+      const at = beginSend(this, Op.Send, buffer, peer, checked);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   inject(buffer, peer) {
-    return injectOne(this, Op.Inject, buffer, peer, 0, 0, 0);
+    try {
+      checkOpen(this.limits);
+      const at = beginInject(this, Op.Inject, buffer, peer);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   injectdata(buffer, data, peer) {
-    return injectOne(this, Op.Inject, buffer, peer, 0, data, REMOTE_CQ_DATA);
+    try {
+      checkData(this.limits, data);
+      checkOpen(this.limits);
+      const at = beginInject(this, Op.Inject, buffer, peer);
+      setData(this, at, data);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies MsgSend<unknown> & ThisType<Target>;
 
 export const msgRecv: object = {
   recv(buffer, source, options) {
     try {
-      const checked = checkOperationOptions(this.limits, options, OPERATION_NAMES);
-      return receiveOne(this, Op.Recv, buffer, source, 0, 0, checked);
+      const checked = checkCall(this, options);
+      const at = beginRecv(this, Op.Recv, buffer, source, checked);
+      return submit(this, at, checked);
     } catch (error) {
       return refuse(this, error);
     }
   },
   recvv(buffers, source, options) {
-    return receiveMany(this, Op.Recv, buffers, source, 0, 0, options);
+    try {
+      const checked = checkCall(this, options);
+      const at = beginRecvv(this, Op.Recv, buffers, source, checked);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies MsgRecv<unknown> & ThisType<Target>;
-
-/** Sends one buffer, with or without a tag and data. */
-export function sendOne(
-  target: Target,
-  code: Op,
-  buffer: Buffers,
-  peer: Peer,
-  tag: bigint | number,
-  data: bigint | number,
-  flags: number,
-  options: OperationOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    if (tag !== 0) check64('tag', tag);
-    if (flags !== 0) checkData(limits, check64('data', data));
-    checkOpen(limits);
-    const checked =
-      options === undefined ? undefined : checkOperationOptions(limits, options, OPERATION_NAMES);
-    const to = peerHandle(limits, peer);
-    const place = locateToSend(target, buffer);
-    checkLength(limits, place.length, checked);
-    return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, checked);
-  } catch (error) {
-    return refuse(target, error);
-  }
-}
-
-export function sendMany(
-  target: Target,
-  code: Op,
-  buffers: readonly Buffers[],
-  peer: Peer,
-  tag: bigint | number,
-  options: VectorOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    check64('tag', tag);
-    checkOpen(limits);
-    const checked = checkOperationOptions(limits, options, VECTOR_NAMES);
-    const { data, flags } = vectorData(limits, options);
-    const to = peerHandle(limits, peer);
-    const located = new Located(limits.engine, buffers, limits.sendSegments);
-    checkLength(limits, located.total, checked);
-    const owner = located.buffers;
-    const kind = Kind.Void;
-    return postMany(target, code, kind, owner, located, to, 0, tag, false, data, flags, checked);
-  } catch (error) {
-    return refuse(target, error);
-  }
-}
-
-/** Copies and sends a few bytes, with or without a tag and data. */
-export function injectOne(
-  target: Target,
-  code: Op,
-  buffer: ArrayBufferView | ArrayBuffer,
-  peer: Peer,
-  tag: bigint | number,
-  data: bigint | number,
-  flags: number,
-): unknown {
-  try {
-    const { limits } = target;
-    check64('tag', tag);
-    if (flags !== 0) checkData(limits, check64('data', data));
-    checkOpen(limits);
-    const to = peerHandle(limits, peer);
-    const bytes = checkBytes('buffer', buffer);
-    return postInject(target, code, bytes, to, 0, tag, false, data, flags);
-  } catch (error) {
-    return refuse(target, error);
-  }
-}
-
-/** Receives into one buffer, with or without a tag. */
-export function receiveOne(
-  target: Target,
-  code: Op,
-  buffer: Buffers,
-  source: Source,
-  tag: bigint | number,
-  ignore: bigint | number,
-  options: CheckedOptions | undefined,
-): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  const from = sourceHandle(limits, source);
-  const place = limits.engine.memory.locate(buffer);
-  const kind = Kind.Completion;
-  return postOne(target, code, kind, buffer, place, from, 0, tag, false, ignore, 0, options);
-}
-
-export function receiveMany(
-  target: Target,
-  code: Op,
-  buffers: readonly Buffers[],
-  source: Source,
-  tag: bigint | number,
-  ignore: bigint | number,
-  options: OperationOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    check64('tag', tag);
-    check64('ignore', ignore);
-    checkOpen(limits);
-    const checked = checkOperationOptions(limits, options, OPERATION_NAMES);
-    const from = sourceHandle(limits, source);
-    const { engine, receiveSegments } = limits;
-    const located = new Located(engine, buffers, receiveSegments, { reason: RECEIVE_LIMIT });
-    const owner = located.buffers;
-    const kind = Kind.Completion;
-    return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, checked);
-  } catch (error) {
-    return refuse(target, error);
-  }
-}

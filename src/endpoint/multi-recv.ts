@@ -3,7 +3,7 @@ import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
 import type { FabricError } from '../base/errors.js';
 import { isDetached } from '../base/views.js';
-import { Op, OpField } from '../contract/layout.js';
+import { Op } from '../contract/layout.js';
 import { native } from '../contract/native.js';
 import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
@@ -88,8 +88,9 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage> {
     this.#request = this.#engine.begin(Kind.Owner, this);
     const at = submissions.reserve(0);
     const { entries } = submissions;
-    entries.put(at, Op.Recv, 0, 0, this.#request, limits.handle, 0, handle, 0, offset, length);
-    entries.set64(at, OpField.Flags64, MULTI_RECV);
+    entries.begin(at, Op.Recv, this.#request, limits.handle);
+    entries.setMemory(at, handle, offset, length);
+    entries.setFlags(at, MULTI_RECV);
     submissions.commit();
   }
 

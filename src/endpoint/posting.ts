@@ -1,85 +1,94 @@
-// Writes an operation to its target: the engine's ring or a batch. As in target.ts, the code that
-// runs for every operation is kept small, so that V8 inlines it.
+// Writes an operation to its target: the engine's ring or a batch. A call begins the operation, sets
+// what it has, and submits it. Nothing may run between the two that could begin another operation.
+//
+// As in target.ts, the code that runs for every operation is kept small, so that V8 inlines it.
 
-import { invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { checkBytes } from '../base/checks.js';
+import { invalidArgValue, outOfRange } from '../base/errors.js';
+import type { Peer } from '../base/peer.js';
 import { lengthOf } from '../base/views.js';
-import {
-  ENTRY_BYTES,
-  ENTRY_F64,
-  type Op,
-  OpField,
-  SEGMENTS_PER_BLOCK,
-} from '../contract/layout.js';
-import type { Engine } from '../engine/engine.js';
-import type { Entries } from '../engine/entries.js';
+import type { Op } from '../contract/layout.js';
+import { blocksOfPayload } from '../engine/entries.js';
 import type { Buffers, Place } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import type { CheckedOptions, Target } from './target.js';
+import { Located } from './located.js';
+import {
+  type CheckedOptions,
+  checkLength,
+  peerHandle,
+  REMOTE_CQ_DATA,
+  type Source,
+  sourceHandle,
+  type Target,
+} from './target.js';
 
-/** A piece of a peer's region, by its handle in the engine. */
-export interface RemotePiece {
-  readonly handle: number;
-  readonly offset: number;
-  readonly length: number;
+/** Begins a send of one buffer. Returns its entry, whose tag and data the caller sets. */
+export function beginSend(
+  target: Target,
+  code: Op,
+  buffer: Buffers,
+  peer: Peer,
+  options: CheckedOptions | undefined,
+): number {
+  const to = peerHandle(target.limits, peer);
+  const place = locateToSend(target, buffer);
+  checkLength(target.limits, place.length, options);
+  const at = beginOne(target, code, Kind.Void, buffer, place, options);
+  target.sink.entries.setPeer(at, to);
+  return at;
 }
 
-/** A list of buffers, located and ready to be written. */
-export class Located {
-  /** The buffers, which the operation must keep alive. */
-  readonly buffers: Buffers[];
-  readonly handles: number[] = [];
-  readonly offsets: number[] = [];
-  readonly lengths: number[] = [];
-  /** The pieces of remote regions after the first. */
-  remotes: readonly RemotePiece[] = [];
-  total = 0;
+/** Begins a send of several buffers as one message. */
+export function beginSendv(
+  target: Target,
+  code: Op,
+  buffers: readonly Buffers[],
+  peer: Peer,
+  options: CheckedOptions | undefined,
+): number {
+  const { limits } = target;
+  const to = peerHandle(limits, peer);
+  const located = new Located(limits.engine, buffers, limits.sendSegments);
+  checkLength(limits, located.total, options);
+  const at = beginMany(target, code, Kind.Void, located.buffers, located, options);
+  target.sink.entries.setPeer(at, to);
+  return at;
+}
 
-  constructor(
-    engine: Engine,
-    buffers: readonly Buffers[],
-    limit: number,
-    { names, reason = 'iovLimit' }: { names?: readonly string[]; reason?: string } = {},
-  ) {
-    if (!Array.isArray(buffers)) throw invalidArgType('buffers', 'an array of buffers', buffers);
-    const { length } = buffers;
-    if (length === 0 || length > limit) {
-      throw outOfRange('buffers.length', `from 1 to ${limit} (${reason})`, length);
-    }
-    this.buffers = Array.from({ length }, (_, i) => buffers[i] as Buffers);
-    const { memory } = engine;
-    for (let i = 0; i < length; i++) {
-      const name = names?.[i] ?? `buffers[${i}]`;
-      const { handle, offset, length } = memory.locate(this.buffers[i] as Buffers, name);
-      this.handles.push(handle);
-      this.offsets.push(offset);
-      this.lengths.push(length);
-      this.total += length;
-    }
-  }
+/** Begins a receive into one buffer. Returns its entry, whose tag the caller sets. */
+export function beginRecv(
+  target: Target,
+  code: Op,
+  buffer: Buffers,
+  source: Source,
+  options: CheckedOptions | undefined,
+): number {
+  const { limits } = target;
+  const from = sourceHandle(limits, source);
+  const place = limits.engine.memory.locate(buffer);
+  const at = beginOne(target, code, Kind.Completion, buffer, place, options);
+  target.sink.entries.setPeer(at, from);
+  return at;
+}
 
-  /** The number of segments after the first. */
-  get more(): number {
-    return this.handles.length - 1;
-  }
+// Over shm, the engine uses one of them for what does not fit.
+const RECEIVE_LIMIT = 'rxAttr.iovLimit, over shm one fewer';
 
-  get blocks(): number {
-    return Math.ceil((this.more + this.remotes.length) / SEGMENTS_PER_BLOCK);
-  }
-
-  put(entries: Entries, at: number): void {
-    for (let i = 1; i < this.handles.length; i++) {
-      entries.putSegment(
-        at,
-        i - 1,
-        this.handles[i] as number,
-        this.offsets[i] as number,
-        this.lengths[i] as number,
-      );
-    }
-    this.remotes.forEach(({ handle, offset, length }, i) => {
-      entries.putSegment(at, this.more + i, handle, offset, length);
-    });
-  }
+/** Begins a receive of one message into several buffers. */
+export function beginRecvv(
+  target: Target,
+  code: Op,
+  buffers: readonly Buffers[],
+  source: Source,
+  options: CheckedOptions | undefined,
+): number {
+  const { limits } = target;
+  const from = sourceHandle(limits, source);
+  const { engine, receiveSegments } = limits;
+  const located = new Located(engine, buffers, receiveSegments, { reason: RECEIVE_LIMIT });
+  const at = beginMany(target, code, Kind.Completion, located.buffers, located, options);
+  target.sink.entries.setPeer(at, from);
+  return at;
 }
 
 /**
@@ -91,150 +100,109 @@ export function locateToSend({ limits, sink }: Target, buffer: Buffers): Place {
   return memory.locate(buffer, 'buffer', sink === submissions);
 }
 
-/** Writes the flags of an operation into its entry. */
-export function putFlags(
-  entries: Entries,
-  at: number,
-  options: CheckedOptions | undefined,
-  also: number,
-): void {
-  const bits = options === undefined ? 0 : options.flags;
-  if (bits === 0) {
-    if (also !== 0) entries.set64(at, OpField.Flags64, also);
-  } else {
-    entries.set64(at, OpField.Flags64, also === 0 ? bits : BigInt(bits) | BigInt(also));
-  }
-}
-
 /**
- * Writes an operation with one buffer, and copies small payloads inline. `wide` and `data` are its
- * two 64-bit fields: the tag or remote offset, and the remote CQ data or ignore mask.
+ * Begins an operation with one buffer, and copies small payloads inline. Returns its entry.
+ *
+ * @param owner the objects that the operation keeps alive.
  */
-export function postOne(
+export function beginOne(
   target: Target,
   code: Op,
   kind: Kind,
   owner: unknown,
   place: Place,
-  peer: number,
-  remote: number,
-  wide: number | bigint,
-  wideIsOffset: boolean,
-  data: number | bigint,
-  flags: number,
   options: CheckedOptions | undefined,
-): unknown {
-  const { limits, sink } = target;
-  const { handle, offset, length, carried } = place;
+): number {
+  const { handle, offset, length, carried } = place; // begin() may locate other buffers there
   const request = target.begin(kind, owner, options);
-  const carries = handle === 0 && length > 0;
-  if (carries) checkPayload(target, request, carried as Uint8Array, length);
-  const blocks = carries ? Math.ceil(length / ENTRY_BYTES) : 0;
-  const at = sink.reserve(blocks);
-  const { entries } = sink;
-  if (carries) entries.putPayload(at, carried as Uint8Array, length);
-  entries.put(at, code, blocks, 0, request, limits.handle, peer, handle, remote, offset, length);
-  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
-  if (flags !== 0 || data !== 0 || options !== undefined) {
-    putExtras(entries, at, data, flags, options);
+  if (handle === 0 && length > 0) {
+    return beginCarried(target, code, request, carried as Uint8Array, length, options);
   }
-  sink.commit();
-  return target.finish(kind, request, options);
+  const { sink } = target;
+  const at = sink.reserve(0);
+  const { entries } = sink;
+  entries.begin(at, code, request, target.limits.handle);
+  entries.setMemory(at, handle, offset, length);
+  if (options !== undefined) entries.setFlags(at, options.flags);
+  return at;
 }
 
-// begin() reads the options, whose accessors may have detached the buffer.
-function checkPayload(target: Target, request: number, bytes: Uint8Array, length: number): void {
-  if (lengthOf(bytes) >= length) return;
-  target.withdraw(request);
-  throw invalidArgValue('buffer', 'is detached');
-}
-
-function putWide(entries: Entries, at: number, wide: number | bigint, isOffset: boolean): void {
-  if (isOffset) entries.f64[at * ENTRY_F64 + OpField.Tag64] = wide as number;
-  else entries.set64(at, OpField.Tag64, wide);
-}
-
-function putExtras(
-  entries: Entries,
-  at: number,
-  data: number | bigint,
-  flags: number,
-  options: CheckedOptions | undefined,
-): void {
-  entries.set64(at, OpField.Data64, data);
-  putFlags(entries, at, options, flags);
-}
-
-/** Writes an operation with several buffers. */
-export function postMany(
+/** Begins an operation with several buffers. Returns its entry. */
+export function beginMany(
   target: Target,
   code: Op,
   kind: Kind,
   owner: unknown,
   located: Located,
-  peer: number,
-  remote: number,
-  wide: number | bigint,
-  wideIsOffset: boolean,
-  data: number | bigint,
-  flags: number,
   options: CheckedOptions | undefined,
-): unknown {
-  const { limits, sink } = target;
+): number {
   const request = target.begin(kind, owner, options);
+  const { sink } = target;
   const at = sink.reserve(located.blocks);
   const { entries } = sink;
-  entries.put(
-    at,
-    code,
-    located.blocks,
-    located.more | (located.remotes.length << 8),
-    request,
-    limits.handle,
-    peer,
-    located.handles[0] as number,
-    remote,
-    located.offsets[0] as number,
-    located.lengths[0] as number,
-  );
+  entries.begin(at, code, request, target.limits.handle);
   located.put(entries, at);
-  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
-  putExtras(entries, at, data, flags, options);
-  sink.commit();
-  return target.finish(kind, request, options);
+  if (options !== undefined) entries.setFlags(at, options.flags);
+  return at;
 }
 
 /**
- * Writes an inject. Its payload is copied into the ring, so the caller may reuse the buffer at
- * once.
+ * Begins an inject. Its payload is copied into the ring, so the caller may reuse the buffer at once.
+ * Returns its entry.
  */
-export function postInject(
+export function beginInject(
   target: Target,
   code: Op,
-  bytes: Uint8Array,
-  peer: number,
-  remote: number,
-  wide: number | bigint,
-  wideIsOffset: boolean,
-  data: number | bigint,
-  flags: number,
+  buffer: ArrayBufferView | ArrayBuffer,
+  peer: Peer,
   options?: CheckedOptions,
-): unknown {
-  const { limits, sink } = target;
+): number {
+  const { injectSize } = target.limits;
+  const to = peerHandle(target.limits, peer);
+  const bytes = checkBytes('buffer', buffer);
   const length = lengthOf(bytes);
-  if (length > limits.injectSize) {
-    throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, length);
+  if (length > injectSize) {
+    throw outOfRange('buffer', `at most ${injectSize} bytes (injectSize)`, length);
   }
-  const blocks = Math.ceil(length / ENTRY_BYTES);
   const request = target.begin(Kind.Void, undefined, options);
-  checkPayload(target, request, bytes, length);
-  const at = sink.reserve(blocks);
+  const at = beginCarried(target, code, request, bytes, length, undefined);
+  target.sink.entries.setPeer(at, to);
+  return at;
+}
+
+function beginCarried(
+  target: Target,
+  code: Op,
+  request: number,
+  bytes: Uint8Array,
+  length: number,
+  options: CheckedOptions | undefined,
+): number {
+  // begin() reads the options, whose accessors may have detached the buffer.
+  if (lengthOf(bytes) < length) {
+    target.withdraw(request);
+    throw invalidArgValue('buffer', 'is detached');
+  }
+  const { sink } = target;
+  const at = sink.reserve(blocksOfPayload(length));
   const { entries } = sink;
-  entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, length);
-  entries.putPayload(at, bytes, length);
-  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
-  entries.set64(at, OpField.Data64, data);
-  entries.set64(at, OpField.Flags64, flags);
+  entries.begin(at, code, request, target.limits.handle);
+  entries.setPayload(at, bytes, length);
+  if (options !== undefined) entries.setFlags(at, options.flags);
+  return at;
+}
+
+/** Sets the remote CQ data of an operation, if it has any. */
+export function setData({ sink }: Target, at: number, data: bigint | number | undefined): void {
+  if (data === undefined) return;
+  sink.entries.setData(at, data);
+  sink.entries.addFlag(at, REMOTE_CQ_DATA);
+}
+
+/** Submits an operation that was begun. Returns what its call returns. */
+export function submit(target: Target, at: number, options?: CheckedOptions): unknown {
+  const { sink } = target;
+  const request = sink.entries.request(at);
   sink.commit();
-  return target.finish(Kind.Void, request, undefined);
+  return target.finish(request, options);
 }

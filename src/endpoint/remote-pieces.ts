@@ -2,7 +2,7 @@
 import { checkInteger, checkOptions, namesOf } from '../base/checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 import { RemoteRegion } from '../memory/remote-region.js';
-import type { RemotePiece } from './posting.js';
+import type { RemotePiece } from './located.js';
 import type { Limits } from './target.js';
 
 /** A piece of a peer's region: fi_rma_iov of fi_rma(3). */

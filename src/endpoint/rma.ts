@@ -1,44 +1,31 @@
 // fi_rma(3)
-import { check64, checkBytes, checkInteger, type Names } from '../base/checks.js';
-import { invalidArgValue } from '../base/errors.js';
+import { checkBytes } from '../base/checks.js';
 import type { Peer } from '../base/peer.js';
 import { lengthOf } from '../base/views.js';
 import { Op } from '../contract/layout.js';
 import { type Buffers, RegisteredBytes } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import type { RemoteRegion } from '../memory/remote-region.js';
-import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
+import { Located } from './located.js';
+import { beginInject, beginMany, beginOne, locateToSend, setData, submit } from './posting.js';
 import { checkRemote, checkRemotePieces, type RemoteSegment } from './remote-pieces.js';
 import {
+  checkInjectCall,
+  checkRmaCall,
+  RMA_VECTOR_NAMES,
+  type RmaOptions,
+  type RmaVectorOptions,
+} from './rma-options.js';
+import {
+  type CheckedOptions,
   checkData,
   checkLength,
-  checkOpen,
-  checkOperationOptions,
   type Limits,
-  OPERATION_NAMES,
-  type OperationOptions,
+  optionalData,
   peerHandle,
-  REMOTE_CQ_DATA,
   refuse,
-  refuseWait,
   type Target,
-  type VectorOptions,
-  vectorData,
 } from './target.js';
-
-/** Options of RMA and atomics. */
-export interface RmaOptions extends OperationOptions {
-  /** Offset in the remote region, in bytes. If omitted, 0. */
-  readonly offset?: number;
-}
-
-/** The names of {@link RmaOptions}. */
-export const RMA_NAMES = [...OPERATION_NAMES, 'offset'] as const satisfies Names<RmaOptions>;
-
-/** Options of a write of several buffers. */
-export interface RmaVectorOptions extends RmaOptions, VectorOptions {}
-
-const VECTOR_NAMES = [...RMA_NAMES, 'data'] as const satisfies Names<RmaVectorOptions>;
 
 /**
  * Writing to a peer's memory: fi_rma(3). `S` is the return type.
@@ -150,119 +137,127 @@ export interface RmaRead<S> {
 
 export const rmaWrite: object = {
   write(buffer, peer, remote, options) {
-    return transferOne(this, Op.Write, buffer, 0, 0, peer, remote, options);
+    try {
+      const checked = checkRmaCall(this, options);
+      const at = beginTransfer(this, Op.Write, buffer, peer, remote, checked);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   writev(buffers, peer, remote, options) {
-    return transferMany(this, Op.Write, buffers, peer, remote, options);
+    try {
+      const checked = checkRmaCall(this, options, RMA_VECTOR_NAMES);
+      const data = optionalData(this.limits, options);
+      const at = beginTransferv(this, Op.Write, buffers, peer, remote, checked);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   writedata(buffer, data, peer, remote, options) {
-    return transferOne(this, Op.Write, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
+    try {
+      checkData(this.limits, data);
+      const checked = checkRmaCall(this, options);
+      const at = beginTransfer(this, Op.Write, buffer, peer, remote, checked);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   injectWrite(buffer, peer, remote, options) {
-    return injectOne(this, buffer, 0, 0, peer, remote, options);
+    try {
+      const checked = checkInjectCall(this, options);
+      const at = beginInjectWrite(this, buffer, peer, remote, checked);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   injectWritedata(buffer, data, peer, remote, options) {
-    return injectOne(this, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
+    try {
+      checkData(this.limits, data);
+      const checked = checkInjectCall(this, options);
+      const at = beginInjectWrite(this, buffer, peer, remote, checked);
+      setData(this, at, data);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies RmaWrite<unknown> & ThisType<Target>;
 
 export const rmaRead: object = {
   read(buffer, peer, remote, options) {
-    return transferOne(this, Op.Read, buffer, 0, 0, peer, remote, options);
+    try {
+      const checked = checkRmaCall(this, options);
+      const at = beginTransfer(this, Op.Read, buffer, peer, remote, checked);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   readv(buffers, peer, remote, options) {
-    return transferMany(this, Op.Read, buffers, peer, remote, options);
+    try {
+      const checked = checkRmaCall(this, options);
+      const at = beginTransferv(this, Op.Read, buffers, peer, remote, checked);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies RmaRead<unknown> & ThisType<Target>;
 
-function offsetOf(options: RmaOptions | undefined): number {
-  const offset = options?.offset;
-  return offset === undefined ? 0 : checkInteger('options.offset', offset);
-}
-
-// fi_inject_write(3) takes no flags and is done when it returns.
-function injectOptions(limits: Limits, options: RmaOptions | undefined) {
-  const checked = checkOperationOptions(limits, options, RMA_NAMES);
-  if (checked === undefined) return undefined;
-  if (checked.flags !== 0)
-    throw invalidArgValue('options.flags', 'are not supported by inject calls');
-  refuseWait(checked, 'is not supported by inject calls');
-  return checked;
-}
-
-function transferOne(
+/** Begins a write or a read of one buffer. Returns its entry. */
+function beginTransfer(
   target: Target,
-  code: Op,
+  code: Op.Write | Op.Read,
   buffer: Buffers,
-  data: bigint | number,
-  flags: number,
   peer: Peer,
   remote: RemoteRegion,
-  options: RmaOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    if (flags !== 0) checkData(limits, check64('data', data));
-    const { engine } = limits;
-    checkOpen(limits);
-    const checked =
-      options === undefined ? undefined : checkOperationOptions(limits, options, RMA_NAMES);
-    const offset = options === undefined ? 0 : offsetOf(options);
-    const to = peerHandle(limits, peer);
-    const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
-    const { length } = place;
-    checkLength(limits, length, checked);
-    checkRemote(limits, remote, offset, length);
-    const kind = Kind.Void;
-    const at = remote.handle;
-    // The operation keeps the remote region alive too. A local region lives until it is closed.
-    const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
-    return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, checked);
-  } catch (error) {
-    return refuse(target, error);
-  }
+  options: CheckedOptions | undefined,
+): number {
+  const { limits } = target;
+  const offset = options === undefined ? 0 : options.offset;
+  const to = peerHandle(limits, peer);
+  const place =
+    code === Op.Write ? locateToSend(target, buffer) : limits.engine.memory.locate(buffer);
+  checkLength(limits, place.length, options);
+  checkRemote(limits, remote, offset, place.length);
+  // The operation keeps the remote region alive too. A local region lives until it is closed.
+  const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
+  const at = beginOne(target, code, Kind.Void, owner, place, options);
+  const { entries } = target.sink;
+  entries.setPeer(at, to);
+  entries.setRemote(at, remote.handle, offset);
+  return at;
 }
 
-function transferMany(
+/** Begins a write or a read of several buffers. Returns its entry. */
+function beginTransferv(
   target: Target,
-  code: Op,
+  code: Op.Write | Op.Read,
   buffers: readonly Buffers[],
   peer: Peer,
   remote: RemoteRegion | readonly RemoteSegment[],
-  options: RmaVectorOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    checkOpen(limits);
-    const names = code === Op.Write ? VECTOR_NAMES : RMA_NAMES;
-    const checked = checkOperationOptions(limits, options, names);
-    const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
-    const start = offsetOf(options);
-    const to = peerHandle(limits, peer);
-    const located = locateMany(limits, buffers);
-    checkLength(limits, located.total, checked);
-    const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
-    const [{ handle, offset }, ...further] = pieces;
-    located.remotes = further;
-    const owner = [located.buffers, regions];
-    const kind = Kind.Void;
-    return postMany(
-      target,
-      code,
-      kind,
-      owner,
-      located,
-      to,
-      handle,
-      offset,
-      true,
-      data,
-      flags,
-      checked,
-    );
-  } catch (error) {
-    return refuse(target, error);
-  }
+  options: CheckedOptions | undefined,
+): number {
+  const { limits } = target;
+  const to = peerHandle(limits, peer);
+  const located = locateMany(limits, buffers);
+  checkLength(limits, located.total, options);
+  const start = options === undefined ? 0 : options.offset;
+  const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
+  const [first, ...further] = pieces;
+  located.remotes = further;
+  const owner = [located.buffers, regions];
+  const at = beginMany(target, code, Kind.Void, owner, located, options);
+  const { entries } = target.sink;
+  entries.setPeer(at, to);
+  entries.setRemote(at, first.handle, first.offset);
+  return at;
 }
 
 function locateMany({ engine, rmaSegments, sendSegments }: Limits, buffers: readonly Buffers[]) {
@@ -271,30 +266,19 @@ function locateMany({ engine, rmaSegments, sendSegments }: Limits, buffers: read
 }
 
 const ONE_BUFFER = 'an RDMA operation of the device has one local buffer';
-const NO_DATA = { data: 0, flags: 0 } as const;
 
-function injectOne(
+/** Begins a write of a few bytes, which it copies. Returns its entry. */
+function beginInjectWrite(
   target: Target,
   buffer: ArrayBufferView | ArrayBuffer,
-  data: bigint | number,
-  flags: number,
   peer: Peer,
   remote: RemoteRegion,
-  options: RmaOptions | undefined,
-): unknown {
-  try {
-    const { limits } = target;
-    if (flags !== 0) checkData(limits, check64('data', data));
-    checkOpen(limits);
-    const checked = injectOptions(limits, options);
-    const offset = offsetOf(options);
-    const to = peerHandle(limits, peer);
-    const bytes = checkBytes('buffer', buffer);
-    checkRemote(limits, remote, offset, lengthOf(bytes));
-    const at = remote.handle;
-    const code = Op.InjectWrite;
-    return postInject(target, code, bytes, to, at, offset, true, data, flags, checked);
-  } catch (error) {
-    return refuse(target, error);
-  }
+  options: CheckedOptions | undefined,
+): number {
+  const offset = options === undefined ? 0 : options.offset;
+  const bytes = checkBytes('buffer', buffer);
+  checkRemote(target.limits, remote, offset, lengthOf(bytes));
+  const at = beginInject(target, Op.InjectWrite, bytes, peer, options);
+  target.sink.entries.setRemote(at, remote.handle, offset);
+  return at;
 }

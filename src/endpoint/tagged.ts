@@ -6,19 +6,30 @@ import { Op } from '../contract/layout.js';
 import { type Completion, claimToken, endClaim } from '../engine/completion.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { injectOne, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
-import { postOne } from './posting.js';
+import {
+  beginInject,
+  beginOne,
+  beginRecv,
+  beginRecvv,
+  beginSend,
+  beginSendv,
+  setData,
+  submit,
+} from './posting.js';
 import {
   type CheckedOptions,
+  checkCall,
+  checkData,
   checkOpen,
   checkOperationOptions,
   OPERATION_NAMES,
   type OperationOptions,
-  REMOTE_CQ_DATA,
+  optionalData,
   refuse,
   type Source,
   sourceHandle,
   type Target,
+  VECTOR_NAMES,
   type VectorOptions,
 } from './target.js';
 
@@ -137,19 +148,65 @@ const RECEIVE_NAMES = [...OPERATION_NAMES, 'claim'] as const satisfies Names<Tag
 
 export const taggedSend: object = {
   tsend(buffer, peer, tag, options) {
-    return sendOne(this, Op.Tsend, buffer, peer, tag, 0, 0, options);
+    try {
+      check64('tag', tag);
+      const checked = checkCall(this, options);
+      const at = beginSend(this, Op.Tsend, buffer, peer, checked);
+      this.sink.entries.setTag(at, tag);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   tsendv(buffers, peer, tag, options) {
-    return sendMany(this, Op.Tsend, buffers, peer, tag, options);
+    try {
+      check64('tag', tag);
+      const checked = checkCall(this, options, VECTOR_NAMES);
+      const data = optionalData(this.limits, options);
+      const at = beginSendv(this, Op.Tsend, buffers, peer, checked);
+      this.sink.entries.setTag(at, tag);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   tsenddata(buffer, data, peer, tag, options) {
-    return sendOne(this, Op.Tsend, buffer, peer, tag, data, REMOTE_CQ_DATA, options);
+    try {
+      check64('tag', tag);
+      checkData(this.limits, data);
+      const checked = checkCall(this, options);
+      const at = beginSend(this, Op.Tsend, buffer, peer, checked);
+      this.sink.entries.setTag(at, tag);
+      setData(this, at, data);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   tinject(buffer, peer, tag) {
-    return injectOne(this, Op.Tinject, buffer, peer, tag, 0, 0);
+    try {
+      check64('tag', tag);
+      checkOpen(this.limits);
+      const at = beginInject(this, Op.Tinject, buffer, peer);
+      this.sink.entries.setTag(at, tag);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
   tinjectdata(buffer, data, peer, tag) {
-    return injectOne(this, Op.Tinject, buffer, peer, tag, data, REMOTE_CQ_DATA);
+    try {
+      check64('tag', tag);
+      checkData(this.limits, data);
+      checkOpen(this.limits);
+      const at = beginInject(this, Op.Tinject, buffer, peer);
+      this.sink.entries.setTag(at, tag);
+      setData(this, at, data);
+      return submit(this, at);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies TaggedSend<unknown> & ThisType<Target>;
 
@@ -158,55 +215,56 @@ export const taggedRecv: object = {
     try {
       check64('tag', tag);
       check64('ignore', ignore);
+      checkOpen(this.limits);
       const checked = checkOperationOptions(this.limits, options, RECEIVE_NAMES, true);
-      if (checked === undefined || checked.flags === 0) {
-        return receiveOne(this, Op.Trecv, buffer as Buffers, source, tag, ignore, checked);
-      }
-      return receiveFlagged(this, buffer, source, tag, ignore, checked, options?.claim);
+      const at =
+        checked === undefined || checked.flags === 0
+          ? beginRecv(this, Op.Trecv, buffer as Buffers, source, checked)
+          : beginSearch(this, buffer, source, checked, options?.claim);
+      this.sink.entries.setTag(at, tag);
+      this.sink.entries.setIgnore(at, ignore);
+      return submit(this, at, checked);
     } catch (error) {
       return refuse(this, error);
     }
   },
   trecvv(buffers, source, tag, ignore = 0, options) {
-    return receiveMany(this, Op.Trecv, buffers, source, tag, ignore, options);
+    try {
+      check64('tag', tag);
+      check64('ignore', ignore);
+      const checked = checkCall(this, options);
+      const at = beginRecvv(this, Op.Trecv, buffers, source, checked);
+      this.sink.entries.setTag(at, tag);
+      this.sink.entries.setIgnore(at, ignore);
+      return submit(this, at, checked);
+    } catch (error) {
+      return refuse(this, error);
+    }
   },
 } satisfies TaggedRecv<unknown> & ThisType<Target>;
 
-// A peek needs no buffer. A receive with FI_CLAIM needs the completion of its peek.
-function receiveFlagged(
+// A receive with flags. A peek needs no buffer. A receive with FI_CLAIM needs the completion of its
+// peek.
+function beginSearch(
   target: Target,
   buffer: Buffers | null,
   source: Source,
-  tag: Tag,
-  ignore: bigint | number,
   options: CheckedOptions,
   claim: Completion | undefined,
-): unknown {
+): number {
   const { limits } = target;
-  checkOpen(limits);
   const peeks = hasFlag(options.flags, 'FI_PEEK');
   const claims = hasFlag(options.flags, 'FI_CLAIM');
-  const from = sourceHandle(limits, source);
   const discards = hasFlag(options.flags, 'FI_DISCARD');
-  const place = limits.engine.memory.locate(
-    buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers),
-  );
+  const from = sourceHandle(limits, source);
+  const bytes = buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers);
+  const place = limits.engine.memory.locate(bytes);
   const token = claims && !peeks ? claimToken(claim) : 0;
   const kind = peeks && claims ? Kind.Claim : Kind.Completion;
-  const result = postOne(
-    target,
-    Op.Trecv,
-    kind,
-    buffer,
-    place,
-    from,
-    token,
-    tag,
-    false,
-    ignore,
-    0,
-    options,
-  );
+  const at = beginOne(target, Op.Trecv, kind, buffer, place, options);
+  const { entries } = target.sink;
+  entries.setPeer(at, from);
+  entries.setClaim(at, token);
   if (token !== 0) endClaim(claim as Completion);
-  return result;
+  return at;
 }

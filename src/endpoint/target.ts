@@ -64,7 +64,7 @@ export interface Target {
   /** Ends an operation that was begun and not written. */
   withdraw(request: number): void;
   /** The return value of a call whose operation was written. */
-  finish(kind: Kind, request: number, options: CheckedOptions | undefined): unknown;
+  finish(request: number, options: CheckedOptions | undefined): unknown;
   /** Rejects or throws the error of a call. */
   refuse(error: unknown): unknown;
 }
@@ -119,6 +119,8 @@ export interface CheckedOptions {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number | undefined;
   readonly context: unknown;
+  /** RMA and atomics: the offset in the remote region. */
+  offset: number;
   /** The caller's object, and the names that its members may have: checkNames(). */
   readonly given: object;
   readonly names: readonly string[];
@@ -187,24 +189,24 @@ function checkLimits(limits: Limits, length: number, options: CheckedOptions | u
   }
 }
 
-/** Refuses data that the provider would truncate: fi_domain(3), cq_data_size. */
-export function checkData(limits: Limits, data: number | bigint): void {
+/** Checks for remote CQ data that the provider would not truncate: fi_domain(3), cq_data_size. */
+export function checkData(limits: Limits, data: unknown, name = 'data'): number | bigint {
+  const checked = check64(name, data);
   const bytes = limits.remoteData;
   if (bytes === 0) throw outOfRange('data', 'omitted (domainAttr.cqDataSize is 0)', data);
-  if (bytes < 8 && data >= 2 ** (bytes * 8)) {
+  if (bytes < 8 && checked >= 2 ** (bytes * 8)) {
     throw outOfRange('data', `at most ${bytes} bytes wide (domainAttr.cqDataSize)`, data);
   }
+  return checked;
 }
 
-/** The remote CQ data of an operation with several buffers. 0 and no flag if it has none. */
-export function vectorData(
+/** The remote CQ data of an operation with several buffers. Undefined if it has none. */
+export function optionalData(
   limits: Limits,
   options: { readonly data?: bigint | number } | undefined,
-): { data: bigint | number; flags: number } {
+): bigint | number | undefined {
   const data = options?.data;
-  if (data === undefined) return { data: 0, flags: 0 };
-  checkData(limits, check64('options.data', data));
-  return { data, flags: REMOTE_CQ_DATA };
+  return data === undefined ? undefined : checkData(limits, data, 'options.data');
 }
 
 /** Refuses the signal and timeout of a call that returns no promise. */
@@ -233,9 +235,20 @@ export function checkOperationOptions(
     signal: checkSignal(signal),
     timeout: checkTimeout(timeout),
     context,
+    offset: 0,
     given: options,
     names,
   };
+}
+
+/** Checks that the endpoint is open, and then the options. */
+export function checkCall(
+  { limits }: Target,
+  options: OperationOptions | undefined,
+  names: readonly string[] = OPERATION_NAMES,
+): CheckedOptions | undefined {
+  checkOpen(limits);
+  return options === undefined ? undefined : checkOperationOptions(limits, options, names);
 }
 
 /** Checks the names only if no option is set, which is what a misspelt name leads to. */

@@ -3,7 +3,6 @@ import { invalidArgType } from '../base/errors.js';
 import type { CompletionFlag } from '../base/flags.js';
 import type { Peer } from '../base/peer.js';
 import { completionFlagNames } from '../contract/flag-bits.js';
-import { OpField } from '../contract/layout.js';
 import type { Entries } from './entries.js';
 
 const UNCLONEABLE = uncloneable(
@@ -63,9 +62,9 @@ export class Completion {
 
   /** @internal Writes its tag, data and flags into an operation. */
   putInto(entries: Entries, at: number): void {
-    entries.set64(at, OpField.Tag64, this.#tag);
-    entries.set64(at, OpField.Data64, this.#data);
-    entries.set64(at, OpField.Flags64, (BigInt(this.#highFlags) << 32n) | BigInt(this.#flags));
+    entries.setTag(at, this.#tag);
+    entries.setData(at, this.#data);
+    entries.setFlags(at, (BigInt(this.#highFlags) << 32n) | BigInt(this.#flags));
   }
 
   /** The kind of the operation: `['FI_RECV', 'FI_MSG']`. */

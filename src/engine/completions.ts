@@ -1,6 +1,6 @@
 import { backPressure } from '../base/channels.js';
 import type { Peer } from '../base/peer.js';
-import { CompletionField, ENTRY_BYTES, ENTRY_U32, Event, Word } from '../contract/layout.js';
+import { CompletionField, Entry, Event, Word } from '../contract/layout.js';
 import type { Handle } from '../contract/native.js';
 import type { BackPressure } from './back-pressure.js';
 import { Completion, setClaim } from './completion.js';
@@ -39,7 +39,7 @@ export class Completions {
     this.u32 = new Uint32Array(ring);
     this.#f64 = new Float64Array(ring);
     this.#u64 = new BigUint64Array(ring);
-    this.#mask = ring.byteLength / ENTRY_BYTES - 1;
+    this.#mask = ring.byteLength / Entry.Bytes - 1;
     this.#control = control;
     this.#reader = reader;
     this.#threaded = threaded;
@@ -56,7 +56,7 @@ export class Completions {
         const tail = this.#load(Word.CompletionTail);
         if (this.head === tail) break;
         while (this.head !== tail) {
-          const word = (this.head & this.#mask) * ENTRY_U32;
+          const word = (this.head & this.#mask) * Entry.U32;
           this.head = (this.head + 1) >>> 0;
           this.#reader.deliver(word);
         }

@@ -5,11 +5,12 @@ import type { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
 import type { Wait } from '../base/wait-options.js';
 import type { Stats } from '../contract/layout.js';
-import { CompletionField, Event, Op, STATS, Word } from '../contract/layout.js';
+import { CompletionField, Event, STATS, Word } from '../contract/layout.js';
 import { type Handle, type NativeDomain, native } from '../contract/native.js';
 import type { DomainNames } from './back-pressure.js';
 import { BackPressure } from './back-pressure.js';
 import { Completions } from './completions.js';
+import { Controls } from './controls.js';
 import { EarlyEnds } from './early-ends.js';
 import { errorOf, unresponsive } from './failure.js';
 import { Memory } from './memory.js';
@@ -28,8 +29,6 @@ export interface QueueListener {
   end(): void;
 }
 
-const NO_REQUEST = 0xffff_ffff;
-
 // Open engines are garbage collection roots: an operation in flight must not be collected with the
 // objects that started it.
 const open = new Set<Engine>();
@@ -42,6 +41,7 @@ export class Engine {
   readonly driver: DriverKind;
   readonly names: DomainNames;
   readonly submissions: Submissions;
+  readonly controls: Controls;
   readonly completions: Completions;
   readonly requests = new Requests();
   readonly memory: Memory;
@@ -95,6 +95,7 @@ export class Engine {
       threaded,
       () => backPressure.publish('ring', 1),
     );
+    this.controls = new Controls(this.submissions, (request) => this.abandon(request));
     this.#earlyEnds = new EarlyEnds(
       this.requests,
       (request) => this.cancel(request),
@@ -157,23 +158,10 @@ export class Engine {
     this.#holdLoop();
   }
 
-  /** Submits an operation without buffers: a close, a removal or a cancellation. */
-  control(code: Op, request: number, endpoint: number, peer: number, memory: number, length = 0) {
-    let at: number;
-    try {
-      at = this.submissions.reserve(0);
-    } catch (error) {
-      if (request !== NO_REQUEST) this.abandon(request);
-      throw error;
-    }
-    this.submissions.entries.put(at, code, 0, 0, request, endpoint, peer, memory, 0, 0, length);
-    this.submissions.commit();
-  }
-
   cancel(request: number): void {
     if (!this.#open) return;
     try {
-      this.control(Op.Cancel, NO_REQUEST, 0, 0, request);
+      this.controls.cancel(request);
     } catch {
       // The engine is stuck. Timers and signals call this, so no caller can receive the error.
     }

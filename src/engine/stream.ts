@@ -51,16 +51,16 @@ export async function giveBack(
 }
 
 function putBack(engine: Engine, endpoint: number, message: Untaken): number {
-  const { completion, arrival, offset } = message;
+  const { completion, arrival, handle, offset, owner } = message;
   const { submissions } = engine;
-  const request = engine.begin(Kind.Void, message.owner);
+  const request = engine.begin(Kind.Void, owner);
   const at = submissions.reserve(0);
   const { entries } = submissions;
-  const source = completion.source?.handle ?? 0;
-  const memory = completion.length === 0 ? 0 : message.handle;
-  const { length } = completion;
-  const code = Op.GiveBack;
-  entries.put(at, code, 0, 0, request, endpoint, source, memory, arrival, offset, length);
+  const { length, source } = completion;
+  entries.begin(at, Op.GiveBack, request, endpoint);
+  entries.setPeer(at, source?.handle ?? 0);
+  entries.setMemory(at, length === 0 ? 0 : handle, offset, length);
+  entries.setArrival(at, arrival);
   completion.putInto(entries, at);
   submissions.commit();
   return request;

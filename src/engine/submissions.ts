@@ -1,4 +1,4 @@
-import { ENTRY_U32, Op, Word } from '../contract/layout.js';
+import { Entry, Op, Word } from '../contract/layout.js';
 import { Entries } from './entries.js';
 
 /** The destination of operations: the ring of an engine, or a batch. */
@@ -88,7 +88,7 @@ export class Submissions implements Sink {
 
   // An operation and its blocks are contiguous, so this skips the rest of the ring.
   #pad(at: number, entries: number): void {
-    this.entries.u32[at * ENTRY_U32] = Op.Nop | ((entries - 1) << 8);
+    this.entries.u32[at * Entry.U32] = Op.Nop | ((entries - 1) << 8);
     this.#next = (this.#tail + entries) | 0;
     this.commit();
   }

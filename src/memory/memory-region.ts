@@ -7,7 +7,6 @@ import { closed, invalidState, invalidThis } from '../base/errors.js';
 import type { MrAccess } from '../base/flags.js';
 import { sizeOf } from '../base/views.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
-import { Op } from '../contract/layout.js';
 import { type NativeRegion, native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
 import type { DeviceAccess } from '../engine/memory.js';
@@ -198,7 +197,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     if (this.#buffer !== undefined) engine.memory.uncover(this.#buffer, this.memoryHandle);
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
-    engine.control(Op.CloseMemory, request, 0, 0, this.memoryHandle);
+    engine.controls.closeMemory(request, this.memoryHandle);
     await engine.settled(promise);
     engine.registered.delete(this.memoryHandle);
     publishClose('memoryRegion', this);

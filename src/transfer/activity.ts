@@ -1,16 +1,22 @@
 import type { TransferStats } from '../diagnostics/transfer-state.js';
 import type { Queue } from './admission.js';
-import { offerArrived, offerOpen, offerReleased, transferEnd, transferStart } from './channels.js';
+import {
+  type Owner,
+  offerArrived,
+  offerOpen,
+  offerReleased,
+  transferEnd,
+  transferStart,
+} from './channels.js';
 import type { NativeEvents } from './native-events.js';
 import type { Notifications } from './notifications.js';
 import type { Arrival, Offer } from './offer.js';
 import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
-import type { TransferEngine } from './transfer-engine.js';
 
 /** Counts the work of an engine, and publishes it to the subscribers of the channels. */
 export class Activity {
-  readonly #engine: TransferEngine;
+  readonly #owner: Owner;
   readonly #queue: Queue;
   readonly #events: NativeEvents;
   readonly #notifications: Notifications;
@@ -23,42 +29,40 @@ export class Activity {
   #released = 0;
   notificationsSent = 0;
 
-  constructor(
-    engine: TransferEngine,
-    queue: Queue,
-    events: NativeEvents,
-    notifications: Notifications,
-  ) {
-    this.#engine = engine;
+  constructor(owner: Owner, queue: Queue, events: NativeEvents, notifications: Notifications) {
+    this.#owner = owner;
     this.#queue = queue;
     this.#events = events;
     this.#notifications = notifications;
   }
 
   transferStarted(transfer: Transfer): void {
-    if (transferStart.hasSubscribers) transferStart.publish({ engine: this.#engine, transfer });
+    if (transferStart.hasSubscribers)
+      transferStart.publish({ engine: this.#owner.engine, transfer });
   }
 
   transferDone(transfer: Transfer, report: TransferReport): void {
     this.#done += 1;
     this.#seconds += report.seconds;
-    this.#bytes += report.bytes;
-    if (transferEnd.hasSubscribers) transferEnd.publish({ engine: this.#engine, transfer, report });
+    this.#bytes += report.byteLength;
+    if (transferEnd.hasSubscribers)
+      transferEnd.publish({ engine: this.#owner.engine, transfer, report });
   }
 
   transferFailed(transfer: Transfer, error: unknown): void {
     this.#failed += 1;
     if (!transferEnd.hasSubscribers) return;
-    transferEnd.publish({ engine: this.#engine, transfer, report: transfer.report(), error });
+    transferEnd.publish({ engine: this.#owner.engine, transfer, report: transfer.report(), error });
   }
 
   offerOpened(offer: Offer): void {
-    if (offerOpen.hasSubscribers) offerOpen.publish({ engine: this.#engine, offer });
+    if (offerOpen.hasSubscribers) offerOpen.publish({ engine: this.#owner.engine, offer });
   }
 
   offerArrived(offer: Offer, arrival: Arrival): void {
     this.#arrived += 1;
-    if (offerArrived.hasSubscribers) offerArrived.publish({ engine: this.#engine, offer, arrival });
+    if (offerArrived.hasSubscribers)
+      offerArrived.publish({ engine: this.#owner.engine, offer, arrival });
   }
 
   /** @param error the reason why nothing has arrived; undefined if something has arrived. */
@@ -67,7 +71,7 @@ export class Activity {
     if (error !== undefined) this.#unarrived += 1;
     if (!offerReleased.hasSubscribers) return;
     offerReleased.publish({
-      engine: this.#engine,
+      engine: this.#owner.engine,
       offer,
       ...(error !== undefined && { error }),
     });

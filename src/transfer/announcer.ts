@@ -1,18 +1,20 @@
 import type { FabricError } from '../base/errors.js';
 import type { RailState } from '../diagnostics/transfer-state.js';
-import { fellBack, peerChanged, railChanged, railError } from './channels.js';
+import { fellBack, type Owner, peerChanged, railChanged, railError } from './channels.js';
 import { EngineEvents, type RailEvent } from './engine-events.js';
 import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
-import type { TransferEngine } from './transfer-engine.js';
 
 /** Announces a fallback, and changes and errors of rails and peers: as events of the engine and on the channels. */
 export class Announcer {
   readonly events = new EngineEvents();
-  readonly #engine: TransferEngine;
+  readonly #owner: Owner;
+  readonly #rails: () => readonly RailState[];
 
-  constructor(engine: TransferEngine) {
-    this.#engine = engine;
+  /** @param rails returns the states of the rails. */
+  constructor(owner: Owner, rails: () => readonly RailState[]) {
+    this.#owner = owner;
+    this.#rails = rails;
   }
 
   /** Called if the engine uses `provider` because there is no efa. */
@@ -20,23 +22,23 @@ export class Announcer {
     process.emitWarning(`no EFA device: the transfer engine uses ${provider}`, 'LibfabricWarning');
     const event = { type: 'fallback', provider } as const;
     this.events.begin(event);
-    if (fellBack.hasSubscribers) fellBack.publish({ ...event, engine: this.#engine });
+    if (fellBack.hasSubscribers) fellBack.publish({ ...event, engine: this.#owner.engine });
   }
 
   /** The provider has reported an error of a rail. */
   railFailed(index: number, error: FabricError): void {
     if (!this.events.observed && !railError.hasSubscribers) return;
-    const rail = this.#engine.rails[index] as RailState;
+    const rail = this.#rails()[index] as RailState;
     const event = { type: 'error', rail, error } as const;
     this.events.emit(event);
-    if (railError.hasSubscribers) railError.publish({ ...event, engine: this.#engine });
+    if (railError.hasSubscribers) railError.publish({ ...event, engine: this.#owner.engine });
   }
 
   peerChanged(peer: RemoteEngine, reason: string): void {
     if (!this.events.observed && !peerChanged.hasSubscribers) return;
     const event = { type: 'peer', peer, state: peer.state, reason } as const;
     this.events.emit(event);
-    if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#engine });
+    if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#owner.engine });
   }
 
   /** @param code the index of the state in RAIL_STATES. */
@@ -51,9 +53,9 @@ export class Announcer {
     const previous = changed.announced;
     changed.announced = state;
     if (!this.events.observed && !railChanged.hasSubscribers) return;
-    const rail = { ...(this.#engine.rails[index] as RailState), state };
+    const rail = { ...(this.#rails()[index] as RailState), state };
     const event: RailEvent = { type: 'rail', rail, previous, peer, reason };
     this.events.emit(event);
-    if (railChanged.hasSubscribers) railChanged.publish({ ...event, engine: this.#engine });
+    if (railChanged.hasSubscribers) railChanged.publish({ ...event, engine: this.#owner.engine });
   }
 }

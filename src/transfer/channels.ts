@@ -7,6 +7,11 @@ import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
 import type { TransferEngine } from './transfer-engine.js';
 
+/** The engine that the messages name. It is made after its parts, which publish them. */
+export interface Owner {
+  engine: TransferEngine;
+}
+
 /** `libfabric:transfer:start`: write(), read() or repeat() was called. */
 export interface TransferStartMessage {
   readonly engine: TransferEngine;

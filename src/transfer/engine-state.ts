@@ -19,7 +19,7 @@ export function stateOf(
     peers: Array.from(peers, ({ id, rails, state }) => ({ id, rails, state })),
     memory: {
       count: memories.size,
-      bytes: [...memories].reduce((sum, { length }) => sum + length, 0),
+      byteLength: [...memories].reduce((sum, { length }) => sum + length, 0),
     },
     stats: engine.stats(),
     transfers: Array.from(firstOf(transfers.values()), (transfer) => transfer.state()),

@@ -223,7 +223,7 @@ export class Offer implements AsyncIterable<Arrival> {
     return {
       access: this.access,
       peer: this.to.id,
-      bytes: this.part.length,
+      byteLength: this.part.length,
       repeat: this.#repeats,
       state: this.#ending === undefined ? 'open' : 'ending',
       arrivals: this.#count,

@@ -27,7 +27,7 @@ export class Rail {
   readonly info: AnyInfo;
   /** The last state that was announced. */
   announced: RailState['state'] = 'up';
-  readonly #path: RailState['path'];
+  readonly path: RailState['path'];
   /** Null if unknown. */
   readonly numaNode: number | null;
 
@@ -35,7 +35,7 @@ export class Rail {
     this.endpoint = endpoint;
     this.info = endpoint.info;
     this.numaNode = numaNodeOf(endpoint.info);
-    this.#path = pathOf(endpoint);
+    this.path = pathOf(endpoint);
   }
 
   get domain(): Domain {
@@ -63,8 +63,8 @@ export class Rail {
       protocol: epAttr.protocol,
       numaNode: this.numaNode,
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
-      path: this.#path,
-      emulated: this.#path !== 'rdma' || isSoftwareNic(this.info),
+      path: this.path,
+      emulated: this.path !== 'rdma' || isSoftwareNic(this.info),
       state: RAIL_STATES[state] as RailState['state'],
       ...counts,
     };
@@ -212,6 +212,8 @@ async function openRail(
   }
 }
 
-/** The counters of all rails. */
-export const countersOf = (engine: Handle<'TransferEngine'>): NativeRailCounters[] =>
-  native.transferRails(engine);
+/** The states of all rails. */
+export function statesOf(engine: Handle<'TransferEngine'>, rails: readonly Rail[]): RailState[] {
+  const counters = native.transferRails(engine);
+  return rails.map((rail, index) => rail.state(index, counters[index] as NativeRailCounters));
+}

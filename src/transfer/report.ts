@@ -3,7 +3,7 @@ import { MAX_RAILS } from './settings.js';
 
 /** The report of a transfer. */
 export interface TransferReport {
-  readonly bytes: number;
+  readonly byteLength: number;
   readonly seconds: number;
   readonly slices: number;
   /** Microseconds that slices took: the median (p50) and the 99th percentile (p99). */
@@ -17,7 +17,7 @@ export interface TransferReport {
 
 /** The part of one rail in a transfer. */
 export interface RailReport {
-  readonly bytes: number;
+  readonly byteLength: number;
   readonly slices: number;
   /** Copies of slices that had arrived before. */
   readonly repeats: number;
@@ -39,20 +39,20 @@ export function reportOf(handle: Handle<'Transfer'> | undefined, count: number):
   else native.transferReport(handle, values);
   const at = (index: number) => values[index] as number;
   const rails: RailReport[] = [];
-  let bytes = 0;
+  let byteLength = 0;
   let retries = 0;
   for (let i = 0; i < count; i++) {
     const first = OWN_FIELDS + i * RAIL_FIELDS;
     const rail = {
-      bytes: at(first),
+      byteLength: at(first),
       slices: at(first + 1),
       repeats: at(first + 2),
       retries: at(first + 3),
       failures: at(first + 4),
     };
-    bytes += rail.bytes;
+    byteLength += rail.byteLength;
     retries += rail.retries;
     rails.push(rail);
   }
-  return { bytes, seconds: at(0), slices: at(1), p50: at(2), p99: at(3), retries, rails };
+  return { byteLength, seconds: at(0), slices: at(1), p50: at(2), p99: at(3), retries, rails };
 }

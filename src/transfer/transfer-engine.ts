@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import type { Reader } from '../base/arrivals.js';
 import { cancellable } from '../base/cancellation.js';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, FabricError, invalidArgValue, invalidState } from '../base/errors.js';
-import { type Handle, native } from '../contract/native.js';
 import type {
   RailState,
   TransferEngineState,
@@ -12,26 +10,17 @@ import type {
 } from '../diagnostics/transfer-state.js';
 import { transferEngines } from '../diagnostics/transfer-state.js';
 import type { DeviceMemory } from '../memory/device-memory.js';
-import { Activity } from './activity.js';
-import { decodeAddress, encodeAddress, identityText } from './address.js';
-import { Queue } from './admission.js';
-import { Announcer } from './announcer.js';
-import { Barriers } from './barriers.js';
-import { Counted } from './counted.js';
+import { decodeAddress, identityText } from './address.js';
 import type { EngineEvent } from './engine-events.js';
+import { closeParts, type EngineParts, openParts } from './engine-parts.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
-import { Inbox } from './inbox.js';
-import { Mail } from './mail.js';
 import { TransferMemory } from './memory.js';
-import { NativeEvents } from './native-events.js';
-import { type Notification, Notifications } from './notifications.js';
-import { makeOffer, type Offering } from './offering.js';
+import type { Notification } from './notifications.js';
+import { makeOffer } from './offering.js';
 import { OpenOffers } from './open-offers.js';
-import { Taken } from './outbox.js';
-import { FLUSH_TIMEOUT, Peers } from './peers.js';
-import { countersOf, openRails, type Rail } from './rails.js';
+import { openRails, type Rail, statesOf } from './rails.js';
 import {
   type AllocateMemoryOptions,
   allocateMemory,
@@ -40,14 +29,12 @@ import {
   registerMemory,
 } from './registration.js';
 import { RemoteEngine } from './remote-engine.js';
-import { thisProcess } from './same-host.js';
-import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
+import { settingsOf, type TransferEngineOptions } from './settings.js';
 
 const UNCLONEABLE = uncloneable(
   'a TransferEngine belongs to its thread: send engine.address, for engine.peer(), and open another engine there',
 );
 
-const CLOSE_MESSAGE_TIMEOUT = 250; // ms
 let lastNumber = 0;
 
 /**
@@ -70,101 +57,15 @@ export class TransferEngine {
   readonly address: string;
   /** @internal Counts the engines of this thread, from 1. */
   readonly number = ++lastNumber;
-  readonly #identity: bigint;
-  readonly #settings: Settings;
-  readonly #rails: readonly Rail[];
-  readonly #handle: Handle<'TransferEngine'>;
-  readonly #events: NativeEvents;
-  readonly #queue: Queue;
-  readonly #notifications: Notifications;
-  readonly #inbox: Inbox;
-  readonly #mail: Mail;
-  readonly #barriers: Barriers;
-  readonly #peers = new Map<bigint, RemoteEngine>();
-  readonly #meeting: Peers;
-  readonly #memories = new Set<TransferMemory>();
-  readonly #maps: boolean;
-  readonly #offering: Offering;
-  readonly #activity: Activity;
-  readonly #announcer = new Announcer(this);
-  readonly #flushes = new Counted();
+  readonly #parts: EngineParts;
   #closing: Promise<void> | undefined;
 
-  private constructor(settings: Settings, rails: readonly Rail[]) {
-    if (rails === undefined) throw invalidState('new TransferEngine(): use TransferEngine.open()');
-    this.#identity = randomBytes(8).readBigUInt64LE();
-    this.id = identityText(this.#identity);
-    this.#settings = settings;
-    this.#rails = rails;
-    this.#queue = new Queue(settings.maxTransfers);
-    this.#events = new NativeEvents({
-      notification: (from, sequence, bytes, channel) =>
-        this.#inbox.arrived(from, sequence, bytes, channel),
-      taken: (from, status, numbers, channel) => {
-        if (status === Taken.Closed) this.#left(from);
-        else this.#mail.taken(from, status, numbers, channel);
-      },
-      idle: (idle) => native.transferRef(this.#handle, !idle),
-      flushed: () => this.#flushes.add(),
-      peer: (identity, lost, reason) => {
-        const peer = this.#peers.get(identity);
-        peer?.changed(lost ? reason : undefined);
-        if (peer !== undefined) this.#announcer.peerChanged(peer, reason);
-      },
-      rail: (index, state, reason, peer) => {
-        const rail = this.#rails[index] as Rail;
-        this.#announcer.railChanged(index, rail, state, reason, this.#peers.get(peer));
-      },
-    });
-    this.#notifications = new Notifications(this.#events.waiting);
-    this.#barriers = new Barriers(this.#events.waiting);
-    this.#inbox = new Inbox(this.#peers, this.#notifications, this.#barriers);
-    this.#activity = new Activity(this, this.#queue, this.#events, this.#notifications);
-    this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
-    this.#mail = new Mail(this.#handle, this.#events);
-    for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
-      native.transferRail(this.#handle, handle, endpoint.handle, numaNode ?? -1);
-      endpoint.cq.onError = (error) => this.#announcer.railFailed(index, error);
-    }
-    native.transferBegin(this.#handle);
-    this.#offering = {
-      handle: this.#handle,
-      identity: this.#identity,
-      settings,
-      rails,
-      events: this.#events,
-      activity: this.#activity,
-    };
-    const [first] = rails as readonly [Rail];
-    const rdma = this.rails.every(({ path }) => path === 'rdma');
-    const provider = first.info.fabricAttr.provName ?? '';
-    this.#maps = settings.mapMemory ?? !(settings.require === 'rdma' || /efa/.test(provider));
-    this.#meeting = new Peers(this.#peers, {
-      context: {
-        handle: this.#handle,
-        id: this.#identity,
-        secret: settings.secret,
-        events: this.#events,
-        queue: this.#queue,
-        activity: this.#activity,
-        mail: this.#mail,
-        isOpen: () => !this.closed,
-      },
-      rails,
-      inbox: this.#inbox,
-      maps: this.#maps,
-      rdma,
-    });
-    this.address = encodeAddress(
-      {
-        id: this.#identity,
-        provider,
-        rdma,
-        rails: rails.map(({ endpoint }) => endpoint.address),
-        process: this.#maps ? thisProcess() : undefined,
-      },
-      settings.secret,
-    );
+  private constructor(parts: EngineParts) {
+    if (parts === undefined) throw invalidState('new TransferEngine(): use TransferEngine.open()');
+    this.#parts = parts;
+    this.id = identityText(parts.identity);
+    this.address = parts.address;
+    parts.owner.engine = this;
     transferEngines.add(this);
   }
 
@@ -177,7 +78,8 @@ export class TransferEngine {
   static async open(options: TransferEngineOptions = {}): Promise<TransferEngine> {
     const settings = settingsOf(options);
     const rails = await openRails(settings.rails);
-    const engine = await closingRails(rails, () => new TransferEngine(settings, rails));
+    const parts = await closingRails(rails, () => openParts(settings, rails));
+    const engine = new TransferEngine(parts);
     const slow = settings.require === 'rdma' && engine.rails.find(({ path }) => path !== 'rdma');
     if (slow) {
       await engine.close();
@@ -186,8 +88,8 @@ export class TransferEngine {
       });
     }
     publishOpen('transferEngine', engine);
-    const [provider = ''] = engine.rails[0]?.provider.split(';') ?? []; // 'tcp;ofi_rxm'
-    if (options.provider === undefined && provider !== 'efa') engine.#announcer.fellBack(provider);
+    const [provider = ''] = engine.provider.split(';'); // 'tcp;ofi_rxm'
+    if (options.provider === undefined && provider !== 'efa') parts.announcer.fellBack(provider);
     return engine;
   }
 
@@ -197,33 +99,33 @@ export class TransferEngine {
    * provider other than efa, the first event reports it. Waiting for events does not keep the process alive.
    */
   events(): Reader<EngineEvent> {
-    return this.#announcer.events.read();
+    return this.#parts.announcer.events.read();
   }
 
   /** @internal */
   get provider(): string {
-    return (this.#rails[0] as Rail).info.fabricAttr.provName ?? '';
+    return this.#parts.provider;
   }
 
   /** The activity of the engine since it was opened. */
   stats(): TransferStats {
-    return this.#activity.stats();
+    return this.#parts.activity.stats();
   }
 
   /** @internal For dumpState(). */
   state(): TransferEngineState {
-    return stateOf(this, this.#peers.values(), this.#memories, this.#events);
+    const { peers, memories, events } = this.#parts;
+    return stateOf(this, peers.values(), memories, events);
   }
 
   /** The rails and their states. */
   get rails(): readonly RailState[] {
-    const counters = countersOf(this.#handle);
-    return this.#rails.map((rail, index) => rail.state(index, counters[index] as never));
+    return statesOf(this.#parts.handle, this.#parts.rails);
   }
 
   /** Whether close() was called. */
   get closed(): boolean {
-    return this.#closing !== undefined;
+    return !this.#parts.isOpen;
   }
 
   /**
@@ -234,25 +136,15 @@ export class TransferEngine {
    */
   async peer(address: string): Promise<RemoteEngine> {
     this.#checkOpen();
-    const decoded = decodeAddress(address, this.#settings.secret);
-    const own = this.#rails[0]?.info.fabricAttr.provName;
-    if (decoded.provider !== own) {
+    const { settings, provider, meeting } = this.#parts;
+    const decoded = decodeAddress(address, settings.secret);
+    if (decoded.provider !== provider) {
       throw invalidArgValue(
         'address',
-        `is of an engine over ${decoded.provider}, and this one uses ${own}`,
+        `is of an engine over ${decoded.provider}, and this one uses ${provider}`,
       );
     }
-    return this.#meeting.meet(decoded);
-  }
-
-  #left(identity: bigint): void {
-    const peer = this.#peers.get(identity);
-    if (peer === undefined) return;
-    const reason = 'its engine was closed';
-    peer.left(reason);
-    this.#mail.left(identity);
-    this.#barriers.left(identity, () => peer.absent());
-    this.#announcer.peerChanged(peer, reason);
+    return meeting.meet(decoded);
   }
 
   /**
@@ -268,7 +160,7 @@ export class TransferEngine {
   ): Promise<TransferMemory> {
     return cancellable(async () => {
       this.#checkOpen();
-      return this.#memoryOf(await registerMemory(this.#rails, bytes, options));
+      return this.#memoryOf(await registerMemory(this.#parts.rails, bytes, options));
     });
   }
 
@@ -283,23 +175,26 @@ export class TransferEngine {
   allocate(length: number, options: AllocateMemoryOptions = {}): Promise<TransferMemory> {
     return cancellable(async () => {
       this.#checkOpen();
-      const engine = this.#maps ? this.#handle : undefined;
-      return this.#memoryOf(await allocateMemory(this.#rails, length, options, engine));
+      const { rails, maps, handle } = this.#parts;
+      return this.#memoryOf(
+        await allocateMemory(rails, length, options, maps ? handle : undefined),
+      );
     });
   }
 
   #memoryOf(registered: RegisteredMemory): TransferMemory {
+    const { handle, offering, memories } = this.#parts;
     const offers = new OpenOffers();
     const memory = new TransferMemory(
       {
-        engine: this.#handle,
+        engine: handle,
         offer: async (part, options) => {
           this.#checkOpen();
           if (part.memory.closed) throw closed('the memory');
-          return offers.add(makeOffer(this.#offering, part, options));
+          return offers.add(makeOffer(offering, part, options));
         },
         forget: async (closing) => {
-          this.#memories.delete(closing);
+          memories.delete(closing);
           registered.device?.release();
           if (this.closed) return;
           const closings = registered.regions.map((region) => region?.close());
@@ -308,7 +203,7 @@ export class TransferEngine {
       },
       registered,
     );
-    this.#memories.add(memory);
+    memories.add(memory);
     return memory;
   }
 
@@ -318,7 +213,7 @@ export class TransferEngine {
    * iterator has ended. close() ends all iterators.
    */
   notifications(): Reader<Notification> {
-    return this.#notifications.read();
+    return this.#parts.notifications.read();
   }
 
   /**
@@ -329,8 +224,9 @@ export class TransferEngine {
    */
   group(peers: readonly RemoteEngine[]): Group {
     this.#checkOpen();
-    const group = new Group(this.#identity, peers, this.#barriers);
-    for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, this.#handle);
+    const { handle, identity, barriers } = this.#parts;
+    const group = new Group(identity, peers, barriers);
+    for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, handle);
     return group;
   }
 
@@ -342,13 +238,13 @@ export class TransferEngine {
    * while calls of notifications() and barriers wait. close() ends all of them, also after unref().
    */
   unref(): this {
-    if (!this.closed) this.#events.keepLoop(false);
+    if (!this.closed) this.#parts.events.keepLoop(false);
     return this;
   }
 
   /** Lets the engine keep the event loop alive again, after unref(). */
   ref(): this {
-    this.#events.keepLoop(true);
+    this.#parts.events.keepLoop(true);
     return this;
   }
 
@@ -361,31 +257,8 @@ export class TransferEngine {
 
   async #close(): Promise<void> {
     transferEngines.delete(this);
-    this.#events.isClosing = true;
-    this.#announcer.events.close();
-    this.#notifications.close();
-    this.#barriers.close();
-    this.#mail.stop();
-    for (const peer of this.#peers.values()) peer.tellTaken();
-    await this.#flush();
-    const closings = this.#rails.map(({ endpoint }) => endpoint.close());
-    await Promise.allSettled(closings);
-    native.transferSilence(this.#handle);
-    this.#events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
-    this.#mail.close();
-    for (const memory of this.#memories) memory.device?.release();
-    for (const peer of this.#peers.values()) peer.unmap();
+    await closeParts(this.#parts);
     publishClose('transferEngine', this);
-  }
-
-  // First the engine tells its peers how their transfers have ended, and waits until copies in flight have
-  // arrived: libfabric's tcp (1.17) crashes if an endpoint is closed in the middle of a write. Then the engine
-  // tells its peers that it closes. They send nothing more, because it would not answer. A peer that is gone
-  // does not delay this.
-  async #flush(): Promise<void> {
-    native.transferClose(this.#handle);
-    if (!(await this.#flushes.reaches(1, FLUSH_TIMEOUT))) return;
-    await this.#flushes.reaches(2, CLOSE_MESSAGE_TIMEOUT);
   }
 
   /** Closes the engine: `await using`. */

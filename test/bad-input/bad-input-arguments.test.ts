@@ -70,7 +70,7 @@ describe('an invalid argument', () => {
     }
     expect(batch.size).toBe(0);
     batch.close();
-    expect(ep.cq.read()).toEqual([]);
+    expect(ep.receiveQueue.read()).toEqual([]);
   });
 });
 

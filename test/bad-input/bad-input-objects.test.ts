@@ -163,7 +163,7 @@ const throwing: Case[] = [
     junkExcept('an empty string', 'a string'),
   ],
   ['av.lookup(peer)', (v) => loopback.ep.av.lookup(v), /peer/],
-  ['cq.read(max)', (v) => loopback.ep.cq.read(v), /max/, junkExcept('undefined')],
+  ['cq.read(max)', (v) => loopback.ep.receiveQueue.read(v), /max/, junkExcept('undefined')],
   [
     'batch.update(index)',
     (v) => withBatch((b) => b.update(v, {})),

@@ -39,8 +39,8 @@ const calls: readonly (readonly [string, () => unknown, string])[] = [
   ['av.insertMany', () => loopback.ep.av.insertMany([], WRONG), 'timeout'],
   ['av.insertService', () => loopback.ep.av.insertService('localhost', 1, WRONG), 'timeout'],
   ['av.remove', () => loopback.ep.av.remove(fixtures.self, WRONG), 'timeout'],
-  ['cq.arrived', () => loopback.ep.cq.arrived(1n, 1, WRONG), 'timeout'],
-  ['cq.immediates', () => loopback.ep.cq.immediates({ limt: 1 } as object), 'limit'],
+  ['cq.arrived', () => loopback.ep.receiveQueue.arrived(1n, 1, WRONG), 'timeout'],
+  ['cq.immediates', () => loopback.ep.receiveQueue.immediates({ limt: 1 } as object), 'limit'],
   ['region.close', () => fixtures.region.close(WRONG), 'timeout'],
   ['batch.submit', () => filled().submit({ time: 2 } as object), 'times'],
   ['batch.run', () => filled().run({ evry: 2 } as object), 'every'],
@@ -61,7 +61,7 @@ const calls: readonly (readonly [string, () => unknown, string])[] = [
 
 const domain = () => loopback.ep.domain;
 const info = () => loopback.ep.info as never;
-const bound = () => ({ av: loopback.ep.av, cq: loopback.ep.cq });
+const bound = () => ({ av: loopback.ep.av, cq: loopback.ep.receiveQueue });
 let opened: Fabric | undefined;
 const fabric = () => {
   opened ??= Fabric.open(loopback.ep.info);
@@ -141,7 +141,7 @@ test('an inject write of post has the context of its options', async () => {
   const { ep } = loopback;
   const bytes = Uint8Array.of(1);
   ep.post.injectWrite(bytes, fixtures.self, fixtures.remote, { context: 'mine' });
-  await expect.poll(() => ep.cq.read()).toMatchObject([{ context: 'mine' }]);
+  await expect.poll(() => ep.receiveQueue.read()).toMatchObject([{ context: 'mine' }]);
 });
 
 test('the endpoint works after all refusals', async () => {

@@ -86,7 +86,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     const more = consumer.submit({ until: [{ immediates: 1 }, { immediates: 1 }] });
     await done(batch.submit());
     await done(more);
-    expect(await done(b.ep.cq.arrived(7, 1))).toBeUndefined();
+    expect(await done(b.ep.receiveQueue.arrived(7, 1))).toBeUndefined();
   });
 
   test('a signal ends a waiting round, and the batch can be submitted again', async (context) => {
@@ -128,7 +128,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
 
   test('a round cannot wait for immediates while immediates() reads them', async (context) => {
     const { b, fails } = await opened(context);
-    const arrivals = b.ep.cq.immediates();
+    const arrivals = b.ep.receiveQueue.immediates();
     expect(await fails(b.ep.batch().submit({ until: { immediates: 1 } }))).toEqual(
       fabricError('FI_EBUSY'),
     );

@@ -21,7 +21,7 @@ async function readEntries(
   const all = async () => {
     const deadline = performance.now() + HANG_MS;
     while (entries.length < count) {
-      const some = wire[side].cq.read(max);
+      const some = wire[side].receiveQueue.read(max);
       expect(some.length).toBeLessThanOrEqual(max);
       entries.push(...some);
       if (performance.now() > deadline) throw new Error(`${entries.length} of ${count} entries`);
@@ -70,8 +70,8 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     expect(entries.map((entry) => entry.context)).toEqual(
       Array.from({ length: count }, (_, i) => i),
     );
-    expect(wire.b.cq.read()).toEqual([]);
-    expect(() => wire.b.cq.read(0)).toThrow(RangeError);
+    expect(wire.b.receiveQueue.read()).toEqual([]);
+    expect(() => wire.b.receiveQueue.read(0)).toThrow(RangeError);
   });
 
   test('tagged messages and RMA have entries', async (context) => {
@@ -103,7 +103,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     expect(short?.completion).toBeUndefined();
     expect(long).toMatchObject({ context: 'long', completion: { length: 50 } });
     expect(long?.error).toBeUndefined();
-    expect(wire.b.cq.readErrors()).toEqual([]);
+    expect(wire.b.receiveQueue.readErrors()).toEqual([]);
   });
 
   test('an invalid call throws and has no entry', async (context) => {
@@ -117,7 +117,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     post.send(pattern(4), wire.toB, { context: 'good' });
     for (const side of ['a', 'b'] as const) {
       expect(await readEntries(wire, side, 1)).toMatchObject([{ context: 'good' }]);
-      expect(wire[side].cq.read()).toEqual([]);
+      expect(wire[side].receiveQueue.read()).toEqual([]);
     }
   });
 
@@ -127,6 +127,6 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     post.recv(new Uint8Array(4), null, { context: 'cancelled' });
     await wire.done(wire.b.close());
     expect(() => post.recv(new Uint8Array(4))).toThrow(/closed/);
-    expect(() => wire.b.cq.read()).toThrow(/closed/);
+    expect(() => wire.b.receiveQueue.read()).toThrow(/closed/);
   });
 });

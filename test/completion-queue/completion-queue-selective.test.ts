@@ -46,7 +46,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     await wire.done(a.send(pattern(8), toB));
     await wire.done(last);
     await wire.done(until(() => a.domain.stats().completions >= 22));
-    const entries = a.cq.read();
+    const entries = a.sendQueue.read();
     expect(entries.map((entry) => entry.context)).toEqual([19]);
   });
 
@@ -64,8 +64,8 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     const sent: unknown[] = [];
     await wire.done(
       until(() => {
-        received.push(...b.cq.read().map(({ context: of, error }) => [of, error?.code]));
-        sent.push(...a.cq.read().map((entry) => entry.context));
+        received.push(...b.receiveQueue.read().map(({ context: of, error }) => [of, error?.code]));
+        sent.push(...a.sendQueue.read().map((entry) => entry.context));
         return received.length >= sends - 1 && sent.length >= sends;
       }),
     );

@@ -76,7 +76,10 @@ describe.each(common)('%s', (provider) => {
       enough.abort(new Error('enough'));
       const closed = other.close(); // reads completions
       const timeout = { timeout: 20 };
-      const waits = [a.writes.wait(1000, timeout), a.ep.cq.arrived(BigInt(i), 1, timeout)];
+      const waits = [
+        a.writes.wait(1000, timeout),
+        a.ep.receiveQueue.arrived(BigInt(i), 1, timeout),
+      ];
       for (const wait of waits) {
         await expect(wire.done(wait)).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
       }

@@ -99,7 +99,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s', (fabric) => {
     }
     batch.close();
     a.post.write(region.slice(5 * PAGE, 5 * PAGE + 100), toB, remote, { context: 'posted' });
-    const [entry] = await waitFor(() => a.cq.read());
+    const [entry] = await waitFor(() => a.sendQueue.read());
     expect(entry?.context).toBe('posted');
     expectBytes(host.bytes.subarray(0, 100), pattern(MIB, 3).subarray(5 * PAGE, 5 * PAGE + 100));
     expectNoAccess(region);
@@ -176,7 +176,7 @@ describe('efa-direct', () => {
     const aborted = b.recv(region, null, { timeout: 1 });
     await expect(aborted).rejects.toMatchObject({ code: 'FI_ETIMEDOUT' });
     await a.send(new Uint8Array(64), toB);
-    const [error] = await waitFor(() => b.cq.readErrors());
+    const [error] = await waitFor(() => b.receiveQueue.readErrors());
     expect(error?.message).toMatch(/arrived in device memory after its receive was aborted/);
   });
 });

@@ -38,7 +38,7 @@ test('opening and closing an object publishes a message with the object', async 
     'endpoint',
   ]);
   expect(opened.map(({ object }) => object)).toEqual(
-    expect.arrayContaining([ep, ep.domain, ep.cq, ep.av]),
+    expect.arrayContaining([ep, ep.domain, ep.receiveQueue, ep.av]),
   );
   const region = await ep.domain.allocate(4096, ['FI_REMOTE_READ']);
   expect(opened.at(-1)).toEqual({ type: 'memoryRegion', object: region });

@@ -59,7 +59,7 @@ describe.each(drivers)('%s driver', (driver) => {
       b.trecv(new Uint8Array(32), null, 1n),
       b.recv(new Uint8Array(16)),
       batch.submit(),
-      b.cq.arrived(5n, 3),
+      b.receiveQueue.arrived(5n, 3),
     ];
     for (const each of pending) each.catch(() => {});
     while (b.domain.stats().operations < operations + 4) {
@@ -73,10 +73,10 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(engine?.inFlight).toBe(5);
     expect(engine?.operations).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ call: 'fi_sendmsg', ...posted, peer, bytes: 64 }),
-        expect.objectContaining({ call: 'fi_trecvmsg', ...posted, bytes: 32 }),
-        expect.objectContaining({ call: 'fi_recvmsg', ...posted, bytes: 16 }),
-        expect.objectContaining({ call: 'batch', ...posted, peer, bytes: 100, remaining: 1 }),
+        expect.objectContaining({ call: 'fi_sendmsg', ...posted, peer, byteLength: 64 }),
+        expect.objectContaining({ call: 'fi_trecvmsg', ...posted, byteLength: 32 }),
+        expect.objectContaining({ call: 'fi_recvmsg', ...posted, byteLength: 16 }),
+        expect.objectContaining({ call: 'batch', ...posted, peer, byteLength: 100, remaining: 1 }),
         expect.objectContaining({ call: 'arrived', remaining: 3 }),
       ]),
     );
@@ -103,7 +103,7 @@ describe.each(drivers)('%s driver', (driver) => {
     const { engine } = found;
     expect(engine?.operations).toHaveLength(1000);
     expect(engine?.operations).toContainEqual(
-      expect.objectContaining({ call: 'fi_sendmsg', state: 'waiting', bytes: 8 }),
+      expect.objectContaining({ call: 'fi_sendmsg', state: 'waiting', byteLength: 8 }),
     );
     await wire.done(wire.a.close({ timeout: 1 }));
     await outcomes;
@@ -134,7 +134,7 @@ test.each(drivers)('a hanging process prints its state on SIGUSR2 (%s driver)', 
       {
         driver,
         pending: 1,
-        engine: { operations: [{ call: 'fi_recvmsg', state: 'posted', bytes: 24 }] },
+        engine: { operations: [{ call: 'fi_recvmsg', state: 'posted', byteLength: 24 }] },
       },
     ]);
   } finally {

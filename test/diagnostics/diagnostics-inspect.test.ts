@@ -32,7 +32,7 @@ test('the address of a socket is IP:PORT', async () => {
 });
 
 test('the other objects print one line each', async () => {
-  const { domain, av, cq } = ep;
+  const { domain, av, receiveQueue: cq } = ep;
   const peer = av.insert(ep.address);
   const region = await domain.allocate(4096, ['FI_SEND', 'FI_REMOTE_WRITE']);
   const remote = domain.remote(region.descriptor());

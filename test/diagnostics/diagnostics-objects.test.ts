@@ -47,7 +47,7 @@ async function makeRows(): Promise<Record<string, Row>> {
     counters: { sends: ['FI_SEND'] },
   });
   const efa = await open({ provider: 'efa' });
-  const { domain, av, cq } = ep;
+  const { domain, av, receiveQueue: cq } = ep;
   const peer = av.insert(ep.address);
   const region = await domain.allocate(4096, ['FI_SEND', 'FI_REMOTE_WRITE']);
   const remote = domain.remote(region.descriptor());

@@ -105,7 +105,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
       const before = ep.domain.stats().sleeps;
       await cpuOfOneSecond();
       const count = ep.domain.stats().sleeps - before;
-      const { waitable } = ep.cq;
+      const { waitable } = ep.receiveQueue;
       await ep.close();
       return waitable ? 0 : count;
     };

@@ -155,7 +155,9 @@ test.for(['messages', 'multiRecv'] as const)(
     const second = ends ? next : drive(stream.next());
     await drive(a.send(bytes.subarray(0, 5000), toB));
     expectBytes((await second).value.bytes, bytes.subarray(0, 5000));
-    expect(b.cq.readErrors().map(({ provErrno }) => provErrno)).toEqual(ends ? [4127] : []);
+    expect(b.receiveQueue.readErrors().map(({ provErrno }) => provErrno)).toEqual(
+      ends ? [4127] : [],
+    );
     await drive(stream.return(undefined));
     await Promise.all([a.close(), b.close()]);
   },

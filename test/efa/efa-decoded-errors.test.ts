@@ -71,7 +71,7 @@ test('readErrors() and a broken stream report the name and hint of an endpoint e
   await wire.done(Promise.all([a.send(pattern(64), toB), first]));
   const cause = { ...decoded(2), retryable: false };
   expect(await wire.fails(stream.next())).toMatchObject(cause);
-  expect(b.cq.readErrors()).toMatchObject([cause]);
+  expect(b.receiveQueue.readErrors()).toMatchObject([cause]);
 });
 
 test('the hint of a refused registration names the limits', async (context) => {

@@ -63,7 +63,7 @@ describe.each(drivers)('%s driver', (driver) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
     const region = await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
     const remote = wire.a.domain.remote(region.descriptor());
-    const arrived = wire.b.cq.arrived(5n);
+    const arrived = wire.b.receiveQueue.arrived(5n);
     await wire.done(wire.a.writedata(pattern(4096), 5n, wire.toB, remote));
     await wire.done(arrived);
     expectBytes(new Uint8Array(region.buffer).subarray(0, 4096), pattern(4096));

@@ -32,7 +32,7 @@ type DirectPair = Awaited<ReturnType<typeof directPair<'FI_MSG' | 'FI_RMA'>>>;
 async function writeThrice({ a, b, toB, done }: Pick<DirectPair, 'a' | 'b' | 'toB' | 'done'>) {
   const region = await b.domain.allocate(64, REMOTE);
   const remote = a.domain.remote(region.descriptor());
-  const arrived = b.cq.arrived(7n, 3);
+  const arrived = b.receiveQueue.arrived(7n, 3);
   for (let i = 0; i < 3; i++) await done(a.writedata(pattern(64, i), 7n, toB, remote));
   await done(arrived);
   expectBytes(region.bytes, pattern(64, 2));

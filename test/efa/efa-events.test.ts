@@ -29,7 +29,7 @@ describe.each(drivers)('%s driver', (driver) => {
     await wire.done(Promise.all([a.send(pattern(64), toB), b.recv(new Uint8Array(64))]));
     const reported = async () => {
       for (;;) {
-        const errors = b.cq.readErrors();
+        const errors = b.receiveQueue.readErrors();
         if (errors.length > 0) return errors;
         await nextTick();
       }
@@ -45,7 +45,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expectBytes(target, pattern(64, 3));
     await wire.done(Promise.all([a.send(pattern(64, 5), toB), b.recv(target)]));
     expectBytes(target, pattern(64, 5));
-    expect(b.cq.readErrors()).toEqual([]);
+    expect(b.receiveQueue.readErrors()).toEqual([]);
   });
 
   test('an endpoint that may not lock its receive buffers fails every operation with FI_ENOMEM, and closes', () => {
@@ -76,7 +76,7 @@ describe.each(drivers)('%s driver', (driver) => {
         const batch = endpoint.batch();
         batch.recv(bytes);
         await failed(batch.submit());
-        errors.push(...endpoint.cq.readErrors());
+        errors.push(...endpoint.receiveQueue.readErrors());
         await endpoint.close();
       }
       console.log(JSON.stringify(errors.map(({ code, provErrno, hint }) => ({ code, provErrno, hint }))));`;
@@ -122,7 +122,7 @@ describe.each(drivers)('%s driver', (driver) => {
     const refused = [b.send(pattern(8), toA), b.recv(new Uint8Array(8)), batch.submit()];
     const errors = await Promise.all(refused.map((operation) => wire.fails(operation)));
     expect(errors).toMatchObject([cause, cause, cause]);
-    expect(b.cq.readErrors()).toMatchObject([cause]);
+    expect(b.receiveQueue.readErrors()).toMatchObject([cause]);
     await wire.done(b.close());
     expect(b.closed).toBe(true);
   });

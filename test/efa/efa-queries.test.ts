@@ -52,7 +52,7 @@ describe.each(drivers)('%s driver', (driver) => {
     const peer = efa?.queryAddr(a, toB);
     expect(peer?.remoteQpn).toBe(Buffer.from(b.address).readUInt16LE(16));
     if (has(2, 3)) expect(efa?.getMrLkey(region)).toBeGreaterThan(0n);
-    const queues = [outcome(() => efa?.queryQpWqs(a)), outcome(() => efa?.queryCq(a.cq))];
+    const queues = [outcome(() => efa?.queryQpWqs(a)), outcome(() => efa?.queryCq(a.receiveQueue))];
     if (process.env.SOFTEFA_DIRECT === '1' && whyNotDirect() === undefined) {
       const { sq, rq } = queues[0] as EfaQpWqs;
       expect(sq).toMatchObject({ entrySize: 64 });
@@ -75,7 +75,7 @@ test('the fabric efa has no queries of addresses and queues; the error names the
   const calls = [
     () => efa?.queryAddr(ep, peer),
     () => efa?.queryQpWqs(ep),
-    () => efa?.queryCq(ep.cq),
+    () => efa?.queryCq(ep.receiveQueue),
     () => efa?.getMrLkey(region),
   ];
   for (const call of calls) {
@@ -101,7 +101,7 @@ test('queries refuse objects of other domains and wrong types', async () => {
   const value = expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' });
   const type = expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' });
   expect(() => efa?.queryMr(region)).toThrow(value);
-  expect(() => efa?.queryCq(other.cq)).toThrow(value);
+  expect(() => efa?.queryCq(other.receiveQueue)).toThrow(value);
   expect(() => efa?.queryQpWqs(other)).toThrow(value);
   expect(() => efa?.queryAddr(ep, other.av.insert(ep.address))).toThrow(value);
   for (const wrong of [null, {}, 5, region.slice(0)]) {

@@ -76,10 +76,10 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     await send(1, 2, 3, 4, 5, 6);
     const queued = new Uint8Array(64);
     b.post.recv(queued, null, { context: 'queued' });
-    let entries = b.cq.read();
+    let entries = b.receiveQueue.read();
     while (entries.length === 0) {
       await done(new Promise(setImmediate));
-      entries = b.cq.read();
+      entries = b.receiveQueue.read();
     }
     expect(entries).toMatchObject([{ context: 'queued', completion: { length: 64 } }]);
     expectBytes(queued, pattern(64, 1));

@@ -78,7 +78,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const ep = await opened();
     const messages = ep.messages({ count: 16, size: 64 });
     const pending = [messages.next(), messages.next()];
-    const { cq } = ep;
+    const { receiveQueue: cq } = ep;
     const arrived = tally([cq.arrived(1n), cq.arrived(2n, 100)]);
     const immediates = cq.immediates();
     const immediate = immediates.next();
@@ -117,11 +117,11 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await ep.close();
     await ep[Symbol.asyncDispose]();
     expect(ep.domain.closed).toBe(true);
-    expect(ep.cq.closed).toBe(true);
+    expect(ep.receiveQueue.closed).toBe(true);
     expect(() => ep.av.insert(ep.address)).toThrow(closedError);
     expect(() => ep.domain.addressVector()).toThrow(closedError);
     await expect(ep.domain.register(bytes, ['FI_SEND'])).rejects.toEqual(closedError);
-    await expect(ep.cq.arrived(1)).rejects.toEqual(closedError);
+    await expect(ep.receiveQueue.arrived(1)).rejects.toEqual(closedError);
   });
 
   test('close() of a domain or a fabric settles all operations in flight on its endpoints', async () => {
@@ -152,7 +152,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(() => fabric.domain(info!)).toThrow(closedError);
   });
 
-  test.each(['domain', 'cq', 'av'] as const)(
+  test.each(['domain', 'receiveQueue', 'av'] as const)(
     'close() of the %s of an endpoint from open() closes the endpoint; its close() then closes the rest',
     async (which) => {
       const closed: string[] = [];
@@ -161,7 +161,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       };
       subscribe('libfabric:close', record);
       const ep = await opened();
-      const ends = tally([ep.recv(new Uint8Array(8)), ep.cq.arrived(1n)]);
+      const ends = tally([ep.recv(new Uint8Array(8)), ep.receiveQueue.arrived(1n)]);
       await ep[which].close();
       expect(ep.closed).toBe(true);
       expect(closed.includes('fabric')).toBe(which === 'domain');

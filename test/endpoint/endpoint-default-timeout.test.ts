@@ -95,7 +95,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const self = ep.av.insert(ep.address);
     const post = ep.post;
     post.trecv(new Uint8Array(8), null, 1n);
-    const arrived = ep.cq.arrived(5n).catch(({ code }) => code);
+    const arrived = ep.receiveQueue.arrived(5n).catch(({ code }) => code);
     const messages = ep.messages({ count: 1, size: 64 });
     const next = messages.next();
     const others = ep.trecv(new Uint8Array(8), null, 7n);
@@ -108,7 +108,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await settle(
       (async () => {
         while (entries.length === 0) {
-          entries.push(...ep.cq.read());
+          entries.push(...ep.receiveQueue.read());
           await new Promise(setImmediate);
         }
       })(),

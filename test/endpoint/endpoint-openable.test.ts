@@ -23,7 +23,7 @@ describe('FI_EP_MSG', () => {
 
   test('domain.endpoint() refuses an entry', async () => {
     const ep = await open({ provider: 'tcp' });
-    const { domain, av, cq } = ep;
+    const { domain, av, receiveQueue: cq } = ep;
     // @ts-expect-error
     expect(() => domain.endpoint(info!, { av, cq })).toThrow(
       refusal(`info.epAttr.type ${CONNECTED}`),
@@ -84,7 +84,7 @@ describe('FI_MSG_PREFIX of efa', () => {
       mode.includes('FI_MSG_PREFIX'),
     );
     const ep = await open({ provider: 'efa' });
-    const { domain, av, cq } = ep;
+    const { domain, av, receiveQueue: cq } = ep;
     expect(() => domain.endpoint(shown!, { av, cq })).toThrow(
       expect.objectContaining({
         code: 'ERR_INVALID_ARG_VALUE',

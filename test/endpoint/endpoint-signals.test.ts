@@ -28,7 +28,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const { signal } = new AbortController();
     const calls = all.flatMap((ep) => [
       ...Array.from({ length: 20 }, () => ep.recv(bytes(), null, { signal })),
-      ...Array.from({ length: 20 }, (_, i) => ep.cq.arrived(i, 1, { signal })),
+      ...Array.from({ length: 20 }, (_, i) => ep.receiveQueue.arrived(i, 1, { signal })),
       ...Array.from({ length: 20 }, () => ep.av.insertMany([ep.address], { signal })),
       ...Array.from({ length: 20 }, () => ep.domain.register(bytes(), ['FI_SEND'], { signal })),
       ...Array.from({ length: 20 }, () => ep.messages({ count: 1, size: 8, signal }).next()),
@@ -46,7 +46,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const { signal } = controller;
     const calls = all.flatMap((ep) => [
       ep.recv(bytes(), null, { signal }),
-      ep.cq.arrived(1, 1, { signal }),
+      ep.receiveQueue.arrived(1, 1, { signal }),
       ep.messages({ count: 1, size: 8, signal }).next(),
     ]);
     const reason = new Error('enough');
@@ -70,7 +70,7 @@ describe('a signal of another realm', () => {
     const { signal, abort } = foreignController();
     const calls = {
       recv: () => ep.recv(bytes(), null, { signal }),
-      arrived: () => ep.cq.arrived(1, 1, { signal }),
+      arrived: () => ep.receiveQueue.arrived(1, 1, { signal }),
       messages: () => ep.messages({ count: 1, size: 8, signal }).next(),
     };
     const reason = new Error('enough');
@@ -82,7 +82,7 @@ describe('a signal of another realm', () => {
   test('ends calls with one AbortError for all if it has no reason', async () => {
     const ep = await opened();
     const { signal, abort } = foreignController();
-    const calls = [ep.recv(bytes(), null, { signal }), ep.cq.arrived(1, 1, { signal })];
+    const calls = [ep.recv(bytes(), null, { signal }), ep.receiveQueue.arrived(1, 1, { signal })];
     abort();
     const ends = await Promise.allSettled(calls);
     const reasons = ends.map((end) => end.status === 'rejected' && end.reason);
@@ -99,7 +99,7 @@ describe('a signal of another realm', () => {
       const wrong = { ...signal, [name]: undefined } as AbortSignal;
       for (const call of [
         ep.recv(bytes(), null, { signal: wrong }),
-        ep.cq.arrived(1, 1, { signal: wrong }),
+        ep.receiveQueue.arrived(1, 1, { signal: wrong }),
         ep.close({ signal: wrong }),
       ]) {
         await expect(call).rejects.toMatchObject({

@@ -80,7 +80,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
 
   test('arrived() and immediates() end on a timeout and on a signal', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
-    const { cq } = wire.b;
+    const { receiveQueue: cq } = wire.b;
     expect(await wire.fails(cq.arrived(1n, 1, { timeout: 20 }))).toEqual(TIMED_OUT);
     expect(await wire.fails(cq.immediates({ timeout: 20 }).next())).toEqual(TIMED_OUT);
     await cq.immediates().return();
@@ -185,6 +185,6 @@ test('memory of an aborted allocate() is released', async (context) => {
 });
 
 test.each([-1, Number.NaN, 2 ** 31])('a timeout of %d ms is aborted', async (timeout) => {
-  const { cq } = closing(await open({ provider: 'shm' }));
+  const { receiveQueue: cq } = closing(await open({ provider: 'shm' }));
   await expect(cq.arrived(1n, 1, { timeout })).rejects.toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
 });

@@ -93,12 +93,10 @@ test('fields do not overlap and fit into an entry', () => {
       .filter(([name]) => name.startsWith(`${group}.`))
       .map(([, offset]) => offset);
     expect(new Set(starts).size).toBe(starts.length);
-    expect(Math.max(...starts)).toBeLessThan(layout.ENTRY_BYTES);
+    expect(Math.max(...starts)).toBeLessThan(layout.Entry.Bytes);
   }
-  expect(layout.ENTRY_U32 * 4).toBe(layout.ENTRY_BYTES);
-  expect(layout.ENTRY_F64 * 8).toBe(layout.ENTRY_BYTES);
-  expect(layout.SEGMENT_U32 * 4).toBe(layout.SEGMENT_F64 * 8);
-  expect(layout.SEGMENTS_PER_BLOCK * layout.SEGMENT_F64 * 8).toBeLessThanOrEqual(
-    layout.ENTRY_BYTES,
-  );
+  expect(layout.Entry.U32 * 4).toBe(layout.Entry.Bytes);
+  expect(layout.Entry.F64 * 8).toBe(layout.Entry.Bytes);
+  expect(layout.Segment.U32 * 4).toBe(layout.Segment.F64 * 8);
+  expect(layout.Segment.PerBlock * layout.Segment.F64 * 8).toBeLessThanOrEqual(layout.Entry.Bytes);
 });

@@ -34,8 +34,8 @@ describe.each(common)('%s', (provider) => {
     expect(sized.info.txAttr.tclass).toBe('FI_TC_LOW_LATENCY');
     expect(sized.info.txAttr.size).toBeGreaterThanOrEqual(64);
     expect(sized.info.rxAttr.size).toBeGreaterThanOrEqual(128);
-    expect(sized.cq.size).toBeGreaterThanOrEqual(1024);
-    expect(sized.cq.format).toBe('FI_CQ_FORMAT_DATA');
+    expect(sized.receiveQueue.size).toBeGreaterThanOrEqual(1024);
+    expect(sized.receiveQueue.format).toBe('FI_CQ_FORMAT_DATA');
     const pair = new Pair(sized, closing(await open(base)));
     const received = pair.b.recv(new Uint8Array(100));
     await pair.a.send(pattern(100), pair.toB);

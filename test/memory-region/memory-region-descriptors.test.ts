@@ -89,7 +89,7 @@ describe('operations with forged descriptors', () => {
     }
     await refusalOf(() => ep.writedata(bytes, 1n, self, remote, options()));
     await expectWorking(ep, self);
-    expect(ep.cq.readErrors().every(({ code }) => code === 'FI_EIO')).toBe(true);
+    expect(ep.receiveQueue.readErrors().every(({ code }) => code === 'FI_EIO')).toBe(true);
   }
 
   // Addresses where no process has memory: shm accesses them without a check of the key.

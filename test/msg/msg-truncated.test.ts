@@ -118,7 +118,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
     while (b.domain.stats().errors < lengths.length) await wire.done(new Promise(setImmediate));
     await wire.done(stream.return());
-    const errors = b.cq.readErrors().filter(({ code }) => code === 'FI_ETRUNC');
+    const errors = b.receiveQueue.readErrors().filter(({ code }) => code === 'FI_ETRUNC');
     expect(errors).toEqual(lengths.map((length) => failureOf(length, toA)));
   });
 });

@@ -15,7 +15,7 @@ const handles = {
   symbol: Symbol('x'),
   region,
   av: ep.av.handle,
-  cq: ep.cq.handle,
+  cq: ep.receiveQueue.handle,
 };
 // Functions that take no handle, or that would replace the constructor of errors.
 const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
@@ -46,7 +46,7 @@ const garbage = [undefined, null, 'x', {}, [], Number.NaN, -1, 2 ** 60, 2n ** 70
 const survived = { av: 0, cq: 0, engine: 0 };
 for (const [prefix, handle] of [
   ['av', ep.av.handle],
-  ['cq', ep.cq.handle],
+  ['cq', ep.receiveQueue.handle],
 ]) {
   for (const [name, call] of Object.entries(loadOnce())) {
     if (!name.startsWith(prefix) || /Open$|Close$|Expect$/.test(name)) continue;

@@ -5,7 +5,7 @@ import { pair } from './lifecycle-busy.mjs';
 
 const [provider, driver, which] = process.argv.slice(2);
 const { a: ep, b: silent, peer } = await pair(provider, driver, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
-const { domain, cq, av } = ep;
+const { domain, receiveQueue: cq, av } = ep;
 
 const calls = {};
 const receives = () => {
@@ -48,7 +48,7 @@ if (av.addrFormat.startsWith('FI_SOCKADDR')) {
 }
 for (let i = 0; i < 100; i++) others.push(domain.register(new Uint8Array(1 << 20), ['FI_SEND']));
 for (let i = 0; i < 100; i++) others.push(domain.allocate(1 << 16, ['FI_SEND']));
-await (which === 'endpoint' ? ep : ep[which]).close({ timeout: 20 });
+await { endpoint: ep, domain, cq, av }[which].close({ timeout: 20 });
 // Node reports unhandled rejections before it runs this.
 await new Promise(setImmediate);
 await new Promise(setImmediate);

@@ -29,24 +29,24 @@ const ways = {
     return 'received';
   },
   closedQueue: async () => {
-    const waiting = [ep.cq.arrived(1), ep.cq.arrived(2, 5)];
-    await ep.cq.close();
+    const waiting = [ep.receiveQueue.arrived(1), ep.receiveQueue.arrived(2, 5)];
+    await ep.receiveQueue.close();
     const ends = await Promise.allSettled(waiting);
     return ends.map(({ reason }) => reason.code).join();
   },
   immediates: async () => {
-    const immediates = ep.cq.immediates();
+    const immediates = ep.receiveQueue.immediates();
     const next = immediates.next();
     await immediates.return();
     return (await next).done ? 'ended' : 'arrived';
   },
   refused: async () => {
-    const ends = [ep.cq.arrived(1)];
-    ends.push(ep.cq.arrived(1)); // one wait for a value at a time
+    const ends = [ep.receiveQueue.arrived(1)];
+    ends.push(ep.receiveQueue.arrived(1)); // one wait for a value at a time
     ends.push(ep.send(new Uint8Array(8), 'nobody'));
     const second = await ends[1].catch((error) => error.code);
     const third = await ends[2].catch((error) => error.code);
-    await ep.cq.close();
+    await ep.receiveQueue.close();
     await ends[0].catch(() => {});
     return `${second} ${third}`;
   },

@@ -36,7 +36,7 @@ const calls = {
   recv: (length) => filled(length, (buffer) => ep.recv(buffer)),
   tsend: (bytes, tag) => ep.tsend(bytes, peer, tag),
   trecv: (length, tag) => filled(length, (buffer) => ep.trecv(buffer, null, tag)),
-  arrived: (value, count) => ep.cq.arrived(value, count),
+  arrived: (value, count) => ep.receiveQueue.arrived(value, count),
   write: (bytes) => ep.write(bytes, peer, remote, delivered),
   async read(length) {
     const buffer = new Uint8Array(length);

@@ -80,8 +80,8 @@ const ways = {
       (ep) => {
         waiting.messages = ep.messages({ count: 2, size: 64 }).next();
         waiting.multiRecv = ep.multiRecv(new Uint8Array(8192)).next();
-        waiting.immediates = ep.cq.immediates().next();
-        waiting.arrived = ep.cq.arrived(5n);
+        waiting.immediates = ep.receiveQueue.immediates().next();
+        waiting.arrived = ep.receiveQueue.arrived(5n);
         batch = ep.batch();
         batch.recv(new Uint8Array(8));
         waiting.batch = batch.submit();

@@ -53,8 +53,8 @@ async function waitWithEndpoint() {
     messages: () => first(ep.messages()),
     messagesTimeout: () => first(ep.messages({ timeout: HOURS })),
     multiRecv: () => first(ep.multiRecv(new Uint8Array(65_536), { timeout: HOURS })),
-    arrived: () => untilReceived(ep.cq.arrived(1, 1, { timeout: HOURS, signal })),
-    immediates: () => untilReceived(ep.cq.immediates({ timeout: HOURS, signal }).next()),
+    arrived: () => untilReceived(ep.receiveQueue.arrived(1, 1, { timeout: HOURS, signal })),
+    immediates: () => untilReceived(ep.receiveQueue.immediates({ timeout: HOURS, signal }).next()),
     counter: () => Promise.all([ep.counters.received.wait(1), ep.recv(new Uint8Array(8))]),
   };
   say(WAITS[waits]().then(() => 'received'));

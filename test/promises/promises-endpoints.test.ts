@@ -63,7 +63,9 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
       const { a, b, toB } = wire;
       const target = await b.domain.allocate(4 * count, ['FI_REMOTE_WRITE']);
       const remote = a.domain.remote(target.descriptor());
-      const arrived = Promise.all([1, 2].map((number) => b.cq.arrived(number, count / 2)));
+      const arrived = Promise.all(
+        [1, 2].map((number) => b.receiveQueue.arrived(number, count / 2)),
+      );
       const writes = upTo(count).map((i) =>
         a.writedata(numbered(i), 1 + (i % 2), toB, remote, { offset: 4 * i }),
       );

@@ -27,7 +27,7 @@ test('efa of 1.17 through shm drops messages of a peer that is not in the vector
     return (await Promise.allSettled([received, sent]))[0].status;
   };
   const errors: (number | undefined)[] = [];
-  receiver.cq.onError = ({ provErrno }) => errors.push(provErrno);
+  receiver.receiveQueue.onError = ({ provErrno }) => errors.push(provErrno);
   expect(await exchange(known, HANG_MS)).toBe('fulfilled');
   if (major < 2) {
     const second = exchange(unknown, 500);

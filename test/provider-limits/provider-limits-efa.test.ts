@@ -147,12 +147,12 @@ test.each([
 
 test('completion queues of efa are not waitable; those of efa-direct are', async () => {
   const dgram = closing(await open({ provider: 'efa', type: 'FI_EP_DGRAM' }));
-  expect(dgram.cq.waitable).toBe(false);
+  expect(dgram.receiveQueue.waitable).toBe(false);
   for (const fabric of ['efa', 'efa-direct']) {
     if (entries(fabric).length === 0) continue;
     const ep = closing(await open({ provider: 'efa', fabric, caps: ['FI_MSG'] }));
     const sleeps = fabric === 'efa-direct' && version().minor >= 3;
-    expect(ep.cq.waitable, fabric).toBe(sleeps);
+    expect(ep.receiveQueue.waitable, fabric).toBe(sleeps);
   }
 });
 
@@ -162,7 +162,7 @@ test('efa without shm injects up to a packet less its headers', async (context) 
 });
 
 test('efa: a completion queue has room for all operations that one endpoint can have in flight', async (context) => {
-  const { cq, info } = await endpoint(context, 'efa', ['FI_MSG']);
+  const { receiveQueue: cq, info } = await endpoint(context, 'efa', ['FI_MSG']);
   expect(cq.size).toBe(info.txAttr.size + info.rxAttr.size);
 });
 
@@ -171,7 +171,7 @@ test('efa: a write with data arrives at a target that has not inserted the write
   const target = await endpoint(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const region = await target.domain.allocate(64, ['FI_REMOTE_WRITE']);
   const remote = writer.domain.remote(region.descriptor());
-  const arrived = target.cq.arrived(7n);
+  const arrived = target.receiveQueue.arrived(7n);
   await writer.writedata(pattern(64), 7n, writer.av.insert(target.address), remote);
   await arrived;
 });
@@ -187,7 +187,7 @@ test('efa of 1.17 reports a refused write to the target, not to the writer', asy
   await a.write(pattern(64), toB, remote);
   expect(region.bytes).toEqual(new Uint8Array(64));
   const errors: FabricError[] = [];
-  await until(() => errors.push(...b.cq.readErrors()) > 0);
+  await until(() => errors.push(...b.receiveQueue.readErrors()) > 0);
   expect(errors[0]).toMatchObject({ provErrno: REFUSED });
 });
 

@@ -88,7 +88,7 @@ test.for([
   async ([provider, type, waitable], context) => {
     const name = available(context, provider, ['FI_MSG'], type);
     const ep = closing(await open({ provider: name, type, caps: ['FI_MSG'], ...loopback(name) }));
-    expect(ep.cq.waitable).toBe(waitable);
+    expect(ep.receiveQueue.waitable).toBe(waitable);
   },
 );
 

@@ -23,11 +23,11 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('arrived() resolves when the given number of writes with its value have arrived', async (context) => {
     const { b, write, region, done } = await window(context);
     let resolved = false;
-    const arrived = b.cq.arrived(5n, 3).then(() => {
+    const arrived = b.receiveQueue.arrived(5n, 3).then(() => {
       resolved = true;
     });
     await done(Promise.all([write(5n), write(5, 8), write(6n, 100)]));
-    await done(b.cq.arrived(6n));
+    await done(b.receiveQueue.arrived(6n));
     expect(resolved).toBe(false);
     await done(write(5n, 16));
     await done(arrived);
@@ -40,9 +40,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const { a, b, write, done } = await window(context);
     const most = widestData(a);
     await done(Promise.all([1, 2, 3, 4, 5].map(() => write(most))));
-    await done(b.cq.arrived(most, 2));
-    await done(b.cq.arrived(most, 3));
-    const next = b.cq.arrived(most, 1);
+    await done(b.receiveQueue.arrived(most, 2));
+    await done(b.receiveQueue.arrived(most, 3));
+    const next = b.receiveQueue.arrived(most, 1);
     await done(write(most));
     await done(next);
   });
@@ -50,13 +50,13 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('arrivals of an aborted wait count for the next wait', async (context) => {
     const { b, write, done, fails } = await window(context);
     const controller = new AbortController();
-    const aborted = b.cq.arrived(1n, 3, { signal: controller.signal });
+    const aborted = b.receiveQueue.arrived(1n, 3, { signal: controller.signal });
     await done(Promise.all([write(1n), write(1n), write(2n)]));
-    await done(b.cq.arrived(2n));
+    await done(b.receiveQueue.arrived(2n));
     controller.abort(new Error('enough'));
     expect(await fails(aborted)).toHaveProperty('message', 'enough');
-    await done(b.cq.arrived(1n, 2));
-    const early = b.cq.arrived(1n, 1, { signal: AbortSignal.abort(new Error('early')) });
+    await done(b.receiveQueue.arrived(1n, 2));
+    const early = b.receiveQueue.arrived(1n, 1, { signal: AbortSignal.abort(new Error('early')) });
     await expect(early).rejects.toThrow('early');
   });
 
@@ -64,9 +64,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const { b, write, done, fails } = await window(context);
     for (let i = 0; i < 20; i++) {
       const controller = new AbortController();
-      const aborted = fails(b.cq.arrived(1n, 1, { signal: controller.signal }));
+      const aborted = fails(b.receiveQueue.arrived(1n, 1, { signal: controller.signal }));
       controller.abort(new Error('enough'));
-      const next = b.cq.arrived(1n);
+      const next = b.receiveQueue.arrived(1n);
       await done(write(1n));
       await done(next);
       expect(await aborted).toHaveProperty('message', 'enough');
@@ -75,8 +75,8 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
 
   test('a value can have only one pending arrived()', async (context) => {
     const { b, write, done } = await window(context);
-    const first = b.cq.arrived(1n);
-    await expect(b.cq.arrived(1n)).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
+    const first = b.receiveQueue.arrived(1n);
+    await expect(b.receiveQueue.arrived(1n)).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
     await done(write(1n));
     await done(first);
   });
@@ -85,8 +85,8 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const { a, b, write, done } = await window(context);
     await done(write(7n));
     await done(write(8n));
-    await done(b.cq.arrived(8n));
-    const stream = b.cq.immediates();
+    await done(b.receiveQueue.arrived(8n));
+    const stream = b.receiveQueue.immediates();
     expect(await done(stream.next())).toMatchObject({ value: { data: 7n } });
     const next = stream.next();
     const most = widestData(a);
@@ -98,7 +98,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await stream.return();
     expect((await done(waiting)).done).toBe(true);
     await done(write(9n));
-    await done(b.cq.arrived(9n));
+    await done(b.receiveQueue.arrived(9n));
   });
 
   test('arrived() counts all writes with data of a batch', async (context) => {
@@ -108,7 +108,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     for (let i = 0; i < 64; i++) {
       batch.writedata(source.subarray(i * 64, (i + 1) * 64), 77n, toB, remote, { offset: i * 64 });
     }
-    const arrived = b.cq.arrived(77n, 128);
+    const arrived = b.receiveQueue.arrived(77n, 128);
     await done(batch.submit());
     await done(batch.submit());
     await done(arrived);

@@ -44,38 +44,38 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
 
   test('values beyond the limit are lost and reported; forgetImmediates() clears the error', async (context) => {
     const { b, done, fails, write } = await window(context);
-    const waiting = b.cq.arrived(KEPT + 2);
+    const waiting = b.receiveQueue.arrived(KEPT + 2);
     await write(0, KEPT + 4);
     await done(waiting);
     expect(b.domain.stats().lostImmediates).toBe(3);
     let errors: FabricError[] = [];
     while (errors.length === 0) {
       await done(new Promise(setImmediate));
-      errors = b.cq.readErrors();
+      errors = b.receiveQueue.readErrors();
     }
     expect(errors).toMatchObject([fabricError('FI_EOVERRUN')]);
-    expect(await fails(b.cq.arrived(100_000))).toMatchObject({
+    expect(await fails(b.receiveQueue.arrived(100_000))).toMatchObject({
       code: 'FI_EOVERRUN',
       message: expect.stringMatching(/3 arrivals .*forgetImmediates/),
     });
-    const { counted, lost } = b.cq.forgetImmediates();
+    const { counted, lost } = b.receiveQueue.forgetImmediates();
     expect({ counted, lost }).toEqual({ counted: KEPT, lost: 3 });
-    const again = b.cq.arrived(100_000);
+    const again = b.receiveQueue.arrived(100_000);
     await write(100_000, 1);
     await done(again);
-    expect(b.cq.readErrors()).toEqual([]);
+    expect(b.receiveQueue.readErrors()).toEqual([]);
   });
 
   test('immediates() yields the kept values, then rejects with FI_EOVERRUN', async (context) => {
     const { b, done, fails, write } = await window(context);
     await write(0, KEPT + 1);
-    const stream = b.cq.immediates();
+    const stream = b.receiveQueue.immediates();
     for (let i = 0; i < KEPT; i++) {
       if (stream.take() === undefined) await done(stream.next());
     }
     expect(await fails(stream.next())).toEqual(fabricError('FI_EOVERRUN'));
     expect((await done(stream.next())).done).toBe(true);
-    const next = b.cq.immediates();
+    const next = b.receiveQueue.immediates();
     await write(7, 1);
     expect(await done(next.next())).toMatchObject({ value: { data: 7n } });
     await done(next.return());
@@ -83,12 +83,12 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
 
   test('an unread stream keeps arrivals up to its limit; the next stream yields the others', async (context) => {
     const { b, done, fails, write } = await window(context);
-    const stream = b.cq.immediates({ limit: 4 });
+    const stream = b.receiveQueue.immediates({ limit: 4 });
     await write(0, 10);
     const seen = new Set<bigint>();
     for (let i = 0; i < 4; i++) seen.add((await done(stream.next())).value.data);
     expect(await fails(stream.next())).toEqual(fabricError('FI_EOVERRUN'));
-    const rest = b.cq.immediates({ limit: 100 });
+    const rest = b.receiveQueue.immediates({ limit: 100 });
     for (let i = 0; i < 6; i++) seen.add((await done(rest.next())).value.data);
     expect(seen.size).toBe(10);
     await done(rest.return());
@@ -97,13 +97,13 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
 
   test('unread arrivals of a stream that ended count for arrived()', async (context) => {
     const { b, done, fails, write } = await window(context);
-    const stream = b.cq.immediates({ timeout: 50 });
+    const stream = b.receiveQueue.immediates({ timeout: 50 });
     expect(await fails(stream.next())).toEqual(fabricError('FI_ETIMEDOUT'));
     await write(1, 1);
-    await done(b.cq.arrived(1));
-    const another = b.cq.immediates();
+    await done(b.receiveQueue.arrived(1));
+    const another = b.receiveQueue.immediates();
     await write(5, 3);
     await done(another.return());
-    await done(Promise.all([5, 6, 7].map((value) => b.cq.arrived(value))));
+    await done(Promise.all([5, 6, 7].map((value) => b.receiveQueue.arrived(value))));
   });
 });

@@ -14,7 +14,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const region = await b.domain.allocate(100, ACCESS);
     const remote = a.domain.remote(region.descriptor());
     const pieces = [pattern(30, 1), pattern(20, 2)];
-    const arrived = b.cq.arrived(0xabcd);
+    const arrived = b.receiveQueue.arrived(0xabcd);
     await wire.done(a.writev(pieces, toB, remote, { offset: 7, data: 0xabcd }));
     await wire.done(arrived);
     expectBytes(region.bytes.subarray(7, 57), Buffer.concat(pieces));
@@ -96,7 +96,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
       expectBytes(Buffer.concat(back), buffer);
     }
     a.post.readv([buffer.fill(0)], toB, pieces, { context: 'read' });
-    for (let entries = a.cq.read(); ; entries = a.cq.read()) {
+    for (let entries = a.sendQueue.read(); ; entries = a.sendQueue.read()) {
       if (driver === 'manual') b.domain.progress();
       if (entries.length > 0) break;
       await new Promise(setImmediate);

@@ -62,7 +62,7 @@ describe.each([
       const completes = engine.rails[1]?.path === 'rdma' || kind !== 'status' || node !== 0;
       if (completes) {
         const report = await transfer;
-        expect(report.bytes).toBe(SIZE);
+        expect(report.byteLength).toBe(SIZE);
         await offer.released;
       } else {
         transfer.catch(() => {});

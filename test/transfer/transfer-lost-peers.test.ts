@@ -77,7 +77,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
 
       // The other peer is reached as before.
       const { token, outcome } = await other.offer(SIZE);
-      expect((await living.write(memory, token)).bytes).toBe(SIZE);
+      expect((await living.write(memory, token)).byteLength).toBe(SIZE);
       expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
       expect(living.state).toBe('up');
     });

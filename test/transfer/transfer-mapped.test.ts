@@ -35,7 +35,7 @@ describe.each([
       const { bytes, length, notification } = await offer.arrived;
       expect(same(bytes, from.bytes)).toBe(true);
       expect([length, String(notification)]).toEqual([size, String(size)]);
-      expect(report.bytes).toBe(size);
+      expect(report.byteLength).toBe(size);
       expect(into.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
       expect(into.bytes.subarray(100 + size).every((byte) => byte === 0)).toBe(true);
       await offer.released;
@@ -110,7 +110,9 @@ describe.each([
     offer.arrived.catch(() => {});
     const transfer = toB.write(from, offer.token);
     const settled = Promise.allSettled([transfer]);
-    await vi.waitFor(() => expect(transfer.report().bytes).toBeGreaterThan(0), { interval: 0 });
+    await vi.waitFor(() => expect(transfer.report().byteLength).toBeGreaterThan(0), {
+      interval: 0,
+    });
     await offer.close();
     into.bytes.fill(7);
     await settled;
@@ -175,7 +177,7 @@ test('another process maps the memory, and the bytes are there when it reports t
   for (let round = 0; round < 5; round++) {
     const { token, outcome, released } = await receiver.offer(10 * MIB);
     const { rails } = await remote.write(memory, token);
-    expect(rails[0]?.bytes).toBe(10 * MIB);
+    expect(rails[0]?.byteLength).toBe(10 * MIB);
     expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
     await released;
   }

@@ -37,7 +37,7 @@ async function moved(
   await settle(offer.arrived);
   expect(same(into.bytes.subarray(0, length), from.bytes.subarray(0, length))).toBe(true);
   const { rails } = await transfer;
-  return rails.map(({ bytes }) => bytes);
+  return rails.map(({ byteLength }) => byteLength);
 }
 
 test('rails and memory have their NUMA node', async (context) => {

@@ -139,10 +139,10 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(dump.transferEngines[1]).toMatchObject({
       rails: [{ index: 0, state: 'up' }, { index: 1 }],
       peers: [{ id: a.id, rails: 2 }],
-      memory: { count: 1, bytes: SIZE },
+      memory: { count: 1, byteLength: SIZE },
       transfers: [],
       offers: [
-        { access: 'read', peer: a.id, bytes: SIZE, repeat: true, state: 'open', arrivals: 0 },
+        { access: 'read', peer: a.id, byteLength: SIZE, repeat: true, state: 'open', arrivals: 0 },
       ],
     });
     expect(dump.transferEngines[1]?.offers[0]?.expiresIn).toBeGreaterThan(0);

@@ -28,7 +28,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     expect(() => toB.write(from, second)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
     expect(() => toB.notify(pattern(8))).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
     transfer.released.then(() => ends.push('released'));
-    expect((await transfer).bytes).toBe(SIZE);
+    expect((await transfer).byteLength).toBe(SIZE);
     await Promise.all([sent, closing]);
     expect(ends).toEqual(['released', 'closed']);
     expect(same(into.bytes, pattern(SIZE))).toBe(true);
@@ -56,7 +56,7 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     const dead = await a.peer(encodeAddress({ ...decodeAddress(b.address, ''), id: 5n }, ''));
     await dead.close();
     await toB.notify(pattern(8));
-    expect((await toB.write(from, await token())).bytes).toBe(SIZE);
+    expect((await toB.write(from, await token())).byteLength).toBe(SIZE);
     const another = await a.peer(encodeAddress({ ...decodeAddress(b.address, ''), id: 6n }, ''));
     await toB.close();
     expect(another.closed).toBe(false);

@@ -36,9 +36,9 @@ test('four slow links share the work, and none of them carries more than its rat
   faults.add('rate', { value: RATE });
   const { seconds, rails } = await transfer();
   expect(rails.length).toBe(4);
-  rails.forEach(({ bytes }, nic) => {
-    expect(bytes).toBeGreaterThan(0);
+  rails.forEach(({ byteLength }, nic) => {
+    expect(byteLength).toBeGreaterThan(0);
     const rate = nic === 2 ? RATE / 2 : RATE;
-    expect(bytes / seconds).toBeLessThan(rate * 1e6 * 1.01);
+    expect(byteLength / seconds).toBeLessThan(rate * 1e6 * 1.01);
   });
 });

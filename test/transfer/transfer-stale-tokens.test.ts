@@ -40,7 +40,7 @@ describe.each([
     const offer = await into.offer({ access: 'read', to: toA });
     const [first, second] = [toB.read(offer.token, from), toB.read(offer.token, from)];
     await expect(second).rejects.toMatchObject(STALE);
-    expect((await first).bytes).toBe(SIZE);
+    expect((await first).byteLength).toBe(SIZE);
   });
 
   test('the token of an offer that was closed is refused, also if the offer may be repeated', async () => {

@@ -38,7 +38,7 @@ describe('efa: one thread drives four NICs', () => {
       return { offer, transfer: toB.write(from, offer.token, options) };
     };
     const { transfer } = await move();
-    expect((await transfer).bytes).toBe(SIZE);
+    expect((await transfer).byteLength).toBe(SIZE);
     expect(same(into.bytes, from.bytes)).toBe(true);
     /** Moves until the NIC that does not answer has got slices: on a busy machine, others may take all of them. */
     const moveOver = async (fault: Fault, options?: TransferOptions) => {
@@ -58,7 +58,7 @@ describe('efa: one thread drives four NICs', () => {
     const { transfer } = await moveOver(fault);
     expect(same(into.bytes, from.bytes)).toBe(true);
     fault.remove();
-    expect((await settle(Promise.resolve(transfer))).bytes).toBe(SIZE);
+    expect((await settle(Promise.resolve(transfer))).byteLength).toBe(SIZE);
   });
 
   test('and the error of a timeout after the last byte states that every byte is there', async ({

@@ -69,12 +69,12 @@ describe.each([
       const transfer =
         access === 'write' ? peer.write(memory, token, limits) : peer.read(token, memory, limits);
       const settled = transfer.catch((reason) => reason);
-      expect((await writes(other, living, engine)).bytes).toBe(SIZE);
+      expect((await writes(other, living, engine)).byteLength).toBe(SIZE);
       expect(await settled).toBeInstanceOf(TransferError);
       expect(await soon(transfer.released)).toBe('in time');
       expect(await soon(peer.close())).toBe('in time');
       expect(await soon(memory.close())).toBe('in time');
-      expect((await writes(other, living, engine)).bytes).toBe(SIZE);
+      expect((await writes(other, living, engine)).byteLength).toBe(SIZE);
       await living.notify(pattern(8));
       expect(engine.rails.map(({ state }) => state)).toEqual(['up']);
     },

@@ -25,7 +25,7 @@ describe.each([
       expect(same(bytes, from.bytes), `${size} bytes`).toBe(true);
       expect(length).toBe(size);
       expect(notification).toBeUndefined();
-      expect(report.bytes).toBe(size);
+      expect(report.byteLength).toBe(size);
       expect(report.rails.length).toBe(nics);
       await offer.released;
       expect(arrivals).toBe(1);

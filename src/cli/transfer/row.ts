@@ -20,7 +20,7 @@ export function rowOf(
       done.reduce((all, { report }) => all + (report.rails[index]?.[figure] ?? 0), 0);
     return {
       name,
-      bytes: sum('bytes'),
+      bytes: sum('byteLength'),
       slices: sum('slices'),
       repeats: sum('repeats'),
       retries: sum('retries'),

@@ -45,7 +45,7 @@ async function withPair(options, run) {
     await run(a, b, a.av.insert(b.address), b.av.insert(a.address));
   } catch (error) {
     // efa (1.17) reports only to the target why a write was lost.
-    failures.push(error, ...opened.flatMap(({ cq }) => cq.readErrors()));
+    failures.push(error, ...opened.flatMap(({ receiveQueue }) => receiveQueue.readErrors()));
   }
   for (const endpoint of opened)
     await endpoint.close({ timeout: 500 }).catch((e) => failures.push(e));

@@ -1,4 +1,4 @@
-import type { RmaOptions } from '../../../endpoint/rma.js';
+import type { RmaOptions } from '../../../endpoint/rma-options.js';
 import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure, type Timing, unlimited } from '../common/measure.js';

@@ -93,7 +93,7 @@ class Arrival {
   }
 
   expectWrite(session: Session): void {
-    const immediates = session.ep.cq.immediates();
+    const immediates = session.ep.receiveQueue.immediates();
     this.#set(
       immediates.next().then(({ value }) => {
         if (value === undefined) throw new Error('the completion queue was closed');

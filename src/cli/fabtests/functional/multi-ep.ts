@@ -69,7 +69,7 @@ function openerOf({ own }: TestSide<Own>, { domain, ep, settings, oob }: Session
   const info = findEntry(withMemory, needs, oob?.localAddress);
   return () => {
     const av = own.sharedAv ? ep.av : domain.addressVector();
-    const cq = own.sharedCq ? ep.cq : domain.completionQueue();
+    const cq = own.sharedCq ? ep.receiveQueue : domain.completionQueue();
     try {
       return domain.endpoint(info, { av, cq }) as unknown as TestEndpoint;
     } catch (error) {

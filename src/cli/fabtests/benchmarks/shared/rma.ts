@@ -1,5 +1,5 @@
 import type { Cap } from '../../../../base/flags.js';
-import type { RmaOptions } from '../../../../endpoint/rma.js';
+import type { RmaOptions } from '../../../../endpoint/rma-options.js';
 import type { RegionSlice } from '../../../../memory/memory-region.js';
 import type { RemoteRegion } from '../../../../memory/remote-region.js';
 import { type Buffers, RESERVED } from '../../common/buffers.js';

@@ -1,0 +1,180 @@
+// What a transfer engine consists of, and how it is opened and closed.
+
+import { randomBytes } from 'node:crypto';
+import { type Handle, native } from '../contract/native.js';
+import { Activity } from './activity.js';
+import { encodeAddress } from './address.js';
+import { Queue } from './admission.js';
+import { Announcer } from './announcer.js';
+import { Barriers } from './barriers.js';
+import type { Owner } from './channels.js';
+import { Counted } from './counted.js';
+import { errnoOf } from './errors.js';
+import { Inbox } from './inbox.js';
+import { Mail } from './mail.js';
+import type { TransferMemory } from './memory.js';
+import { NativeEvents } from './native-events.js';
+import { Notifications } from './notifications.js';
+import type { Offering } from './offering.js';
+import { Taken } from './outbox.js';
+import { FLUSH_TIMEOUT, Peers } from './peers.js';
+import { type Rail, statesOf } from './rails.js';
+import type { RemoteEngine } from './remote-engine.js';
+import { thisProcess } from './same-host.js';
+import type { Settings } from './settings.js';
+
+const CLOSE_MESSAGE_TIMEOUT = 250; // ms
+
+/** The parts of a transfer engine. */
+export interface EngineParts {
+  readonly settings: Settings;
+  readonly rails: readonly Rail[];
+  readonly handle: Handle<'TransferEngine'>;
+  readonly identity: bigint;
+  /** The text that peers need for engine.peer(). */
+  readonly address: string;
+  /** The provider of the rails. */
+  readonly provider: string;
+  /** Whether peers of this host map the memory that the engine allocates. */
+  readonly maps: boolean;
+  readonly events: NativeEvents;
+  readonly notifications: Notifications;
+  readonly barriers: Barriers;
+  readonly mail: Mail;
+  readonly peers: Map<bigint, RemoteEngine>;
+  readonly meeting: Peers;
+  readonly memories: Set<TransferMemory>;
+  readonly offering: Offering;
+  readonly activity: Activity;
+  readonly announcer: Announcer;
+  /** Counts the flushes of the native side that have ended. */
+  readonly flushes: Counted;
+  readonly owner: Owner;
+  isOpen: boolean;
+}
+
+/** Opens an engine over rails that are open. The caller closes them if this throws. */
+export function openParts(settings: Settings, rails: readonly Rail[]): EngineParts {
+  const identity = randomBytes(8).readBigUInt64LE();
+  const peers = new Map<bigint, RemoteEngine>();
+  const owner = {} as Owner;
+  const flushes = new Counted();
+  const queue = new Queue(settings.maxTransfers);
+  const events = new NativeEvents({
+    idle: (idle) => native.transferRef(handle, !idle),
+    flushed: () => flushes.add(),
+    notification: (from, sequence, bytes, channel) => inbox.arrived(from, sequence, bytes, channel),
+    taken: (from, status, numbers, channel) => {
+      if (status === Taken.Closed) peerLeft(parts, from);
+      else mail.taken(from, status, numbers, channel);
+    },
+    peer: (from, lost, reason) => {
+      const peer = peers.get(from);
+      peer?.changed(lost ? reason : undefined);
+      if (peer !== undefined) announcer.peerChanged(peer, reason);
+    },
+    rail: (index, state, reason, peer) =>
+      announcer.railChanged(index, rails[index] as Rail, state, reason, peers.get(peer)),
+  });
+  const notifications = new Notifications(events.waiting);
+  const barriers = new Barriers(events.waiting);
+  const inbox = new Inbox(peers, notifications, barriers);
+  const activity = new Activity(owner, queue, events, notifications);
+  const handle = native.transferEngine(identity, settings.native, events.deliver);
+  const mail = new Mail(handle, events);
+  const announcer = new Announcer(owner, () => statesOf(handle, rails));
+  beginRails(handle, rails, announcer);
+
+  const provider = rails[0]?.info.fabricAttr.provName ?? '';
+  const rdma = rails.every(({ path }) => path === 'rdma');
+  const maps = settings.mapMemory ?? !(settings.require === 'rdma' || /efa/.test(provider));
+  const { secret } = settings;
+  const isOpen = () => parts.isOpen;
+  const context = { handle, id: identity, secret, events, queue, activity, mail, isOpen };
+  const parts: EngineParts = {
+    settings,
+    rails,
+    handle,
+    identity,
+    address: encodeAddress(
+      {
+        id: identity,
+        provider,
+        rdma,
+        rails: rails.map(({ endpoint }) => endpoint.address),
+        process: maps ? thisProcess() : undefined,
+      },
+      secret,
+    ),
+    provider,
+    maps,
+    events,
+    notifications,
+    barriers,
+    mail,
+    peers,
+    meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
+    memories: new Set(),
+    offering: { handle, identity, settings, rails, events, activity },
+    activity,
+    announcer,
+    flushes,
+    owner,
+    isOpen: true,
+  };
+  return parts;
+}
+
+function beginRails(
+  engine: Handle<'TransferEngine'>,
+  rails: readonly Rail[],
+  announcer: Announcer,
+): void {
+  for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
+    native.transferRail(engine, handle, endpoint.handle, numaNode ?? -1);
+    endpoint.receiveQueue.onError = (error) => announcer.railFailed(index, error);
+  }
+  native.transferBegin(engine);
+}
+
+// A peer says that its engine closes.
+function peerLeft({ peers, mail, barriers, announcer }: EngineParts, identity: bigint): void {
+  const peer = peers.get(identity);
+  if (peer === undefined) return;
+  const reason = 'its engine was closed';
+  peer.left(reason);
+  mail.left(identity);
+  barriers.left(identity, () => peer.absent());
+  announcer.peerChanged(peer, reason);
+}
+
+/** Ends all transfers and offers, and closes the rails. */
+export async function closeParts(parts: EngineParts): Promise<void> {
+  const { handle, events, mail, peers, rails } = parts;
+  events.isClosing = true;
+  parts.announcer.events.close();
+  parts.notifications.close();
+  parts.barriers.close();
+  mail.stop();
+  for (const peer of peers.values()) peer.tellTaken();
+  const flushed = flush(parts);
+  parts.isOpen = false;
+  await flushed;
+  const closings = rails.map(({ endpoint }) => endpoint.close());
+  await Promise.allSettled(closings);
+  native.transferSilence(handle);
+  events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
+  mail.close();
+  for (const memory of parts.memories) memory.device?.release();
+  for (const peer of peers.values()) peer.unmap();
+}
+
+// First the engine tells its peers how their transfers have ended, and waits until copies in flight have
+// arrived: libfabric's tcp (1.17) crashes if an endpoint is closed in the middle of a write. Then the engine
+// tells its peers that it closes. They send nothing more, because it would not answer. A peer that is gone
+// does not delay this.
+async function flush({ handle, flushes }: EngineParts): Promise<void> {
+  native.transferClose(handle);
+  if (!(await flushes.reaches(1, FLUSH_TIMEOUT))) return;
+  await flushes.reaches(2, CLOSE_MESSAGE_TIMEOUT);
+}
