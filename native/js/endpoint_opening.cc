@@ -7,6 +7,7 @@
 #include "../engine/resolve.h"
 #include "../objects/shm_handshake.h"
 #include "../providers/own_name.h"
+#include "../util/on_exception.h"
 #include "addon.h"
 #include "endpoint_options_js.h"
 #include "exports.h"
@@ -58,12 +59,14 @@ Napi::Object open(const Napi::CallbackInfo& args) {
   const EndpointRequest request = requestFromJs(args);
   const fi_info& entry = *request.entry;
   const Hold hold(request.domain->engine());
-  const auto [endpoint, address] = openEndpoint(request);
+  const OpenedEndpoint opened = openEndpoint(request);
+  const std::shared_ptr<Endpoint>& endpoint = opened.endpoint;
+  const OnException undo([&] { endpoint->close(); });
   const ProviderTraits& traits = traitsOf(entry);
   const Napi::Env env = args.Env();
   auto result = Napi::Object::New(env);
   result.Set("endpoint", endpoint->handle);
-  result.Set("address", bytesToJs(env, address));
+  result.Set("address", bytesToJs(env, opened.address));
   result.Set("remoteData", std::min(entry.domain_attr->cq_data_size, traits.remoteData));
   const size_t reserved = endpoint->traits.takesSurplus ? 1 : 0;
   result.Set("receiveSegments",

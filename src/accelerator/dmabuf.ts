@@ -13,7 +13,7 @@ const UNCLONEABLE = uncloneable(
   'a Dmabuf belongs to its thread: send its { type, fd, offset, byteLength }',
 );
 
-/** The result of exportRange(), for the constructor. @internal */
+/** The result of exportRange(), for the constructor. */
 export interface Exported extends NativeDmabuf {
   readonly call: CallOf<NativeMemory>;
   readonly byteLength: number;
@@ -104,7 +104,7 @@ export function checkExported(memory: HmemMemory, type: HmemType) {
   };
 }
 
-/** Exports a range that was checked. @internal */
+/** Exports a range that was checked. */
 export function exportRange(
   call: CallOf<NativeMemory>,
   { pointer, byteLength, device }: ReturnType<typeof checkExported>,

@@ -26,7 +26,7 @@ export abstract class AcceleratorError extends Error {
   }
 }
 
-/** A failed call, as the addon reports it. @internal */
+/** A failed call, as the addon reports it. */
 export interface Failure {
   readonly result: number;
   /** Empty if the library has no name for the result. */

@@ -16,7 +16,7 @@ export interface AllocateOptions {
   readonly device?: number;
 }
 
-/** A kind of memory. @internal */
+/** A kind of memory. */
 export interface MemoryKind {
   /** The name of the class. */
   readonly name: string;
@@ -24,7 +24,7 @@ export interface MemoryKind {
   readonly exportDmabuf: (memory: HmemMemory) => Dmabuf;
 }
 
-/** The result of allocateOn(), for the constructor of the class. @internal */
+/** The result of allocateOn(), for the constructor of the class. */
 export interface Allocated {
   readonly kind: MemoryKind;
   readonly handle: NativeHandle;
@@ -44,7 +44,7 @@ const collected = new FinalizationRegistry<string>((memory) => {
   );
 });
 
-/** Checks the arguments of an allocate(), and allocates. @internal */
+/** Checks the arguments of an allocate(), and allocates. */
 export function allocateOn(
   kind: MemoryKind,
   byteLength: number,

@@ -291,7 +291,7 @@ function prefixOf(number: number, release: number): string {
   return release < FIRST_NAMES.before ? FIRST_NAMES.prefix : 'EFA_IO_COMP_STATUS_';
 }
 
-/** @internal The numbers by all names of all releases, with and without prefixes. */
+/** The numbers by all names of all releases, with and without prefixes. */
 export function efaNumbers(): Map<string, number> {
   const numbers = new Map<string, number>();
   for (const [key, { suffix, before }] of Object.entries(ROWS)) {

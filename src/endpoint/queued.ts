@@ -37,6 +37,7 @@ export class QueuedCalls {
   readonly uncloneable = UNCLONEABLE;
   /** @internal */
   readonly limits: Limits;
+  /** @internal */
   readonly sink: Sink;
   /** @internal */
   readonly atomicQueries: AtomicQueries;

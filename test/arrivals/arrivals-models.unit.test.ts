@@ -119,6 +119,9 @@ const holds = (subject: () => Subject, models: () => Model[]) =>
     howOften(),
   );
 
+// The published declarations leave out the arguments of the constructor.
+const ReaderOf = Reader as unknown as new (arrivals: Arrivals<number>) => Reader<number>;
+
 const forEachReader = <T>(make: () => T): T[] => Array.from({ length: READERS }, make);
 
 describe('any sequence of push, next, return and end settles every call and loses nothing', () => {
@@ -131,7 +134,7 @@ describe('any sequence of push, next, return and end settles every call and lose
         };
         const arrivals = new Arrivals<number>({ waits });
         return {
-          readers: forEachReader(() => new Reader(arrivals)),
+          readers: forEachReader(() => new ReaderOf(arrivals)),
           pending: () => calls,
           push: (item) => arrivals.push(item),
           close: (end) => (end === 'done' ? arrivals.end() : arrivals.endWith(new Error('failed'))),

@@ -131,8 +131,9 @@ describe('over the fabric', () => {
   });
 
   test('a probe succeeds after a failed one', async () => {
-    faults.add('status', { node: 0, value: 15, count: 1 });
+    const fault = faults.add('status', { node: 0, value: 15 });
     expect((await findings())[0]?.status).toBe('error');
+    fault.remove();
     expect((await findings())[0]?.status).toBe('ok');
   });
 });
