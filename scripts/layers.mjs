@@ -1,5 +1,6 @@
-// Checks that imports and includes go downwards: a file may use the files of its own layer and of the layers below. It
-// also checks that CONTRIBUTING.md shows the folders of the layers. Prints the violations.
+// Checks that imports and includes go downwards: a file may use the files of its own layer and of the layers below, and
+// layers below native/js/ do not use node-addon-api. It also checks that CONTRIBUTING.md shows the folders of the layers.
+// Prints the violations.
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import ts from 'typescript';
@@ -62,10 +63,13 @@ function used(file, text) {
 function violationsOf(file) {
   const layer = layerOf(file);
   if (layer < 0) return [`${file} has no layer: add it to scripts/layers.mjs`];
-  return used(file, readFileSync(join(root, file), 'utf8'))
+  const text = readFileSync(join(root, file), 'utf8');
+  const upward = used(file, text)
     .map((path) => normalize(join(dirname(file), path)).replace(/\.js$/, '.ts'))
     .filter((target) => layerOf(target) > layer)
     .map((target) => `${file} uses ${target}, which is in a higher layer`);
+  const usesNode = layer < LAYERS.indexOf('native/js/') && /^#include <napi.h>/m.test(text);
+  return usesNode ? [...upward, `${file} uses <napi.h>, which native/js/ does`] : upward;
 }
 
 /** CONTRIBUTING.md shows the same folders in the same order. */

@@ -81,7 +81,7 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
     const auto set = [&](const char* name, const std::atomic<uint64_t>& value) {
       row.Set(name, static_cast<double>(value.load(std::memory_order_relaxed)));
     };
-    set("bytes", counters.bytes);
+    set("bytesTransferred", counters.bytes);
     set("slices", counters.slices);
     set("failures", counters.failures);
     set("stalls", counters.stalls);

@@ -120,7 +120,7 @@ export const STATS = [
   'backPressure',
   'wakeups',
   'sleeps',
-  'bytes',
+  'bytesTransferred',
   'immediates',
   'lostImmediates',
 ] as const;

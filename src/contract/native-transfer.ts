@@ -13,7 +13,7 @@ export type TransferEvents = (
 ) => void;
 
 export interface NativeRailCounters {
-  bytes: number;
+  bytesTransferred: number;
   slices: number;
   failures: number;
   stalls: number;

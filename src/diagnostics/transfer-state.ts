@@ -12,7 +12,7 @@ export interface TransferStats {
     readonly failed: number;
     /** The sum over all completed transfers. */
     readonly seconds: number;
-    readonly bytes: number;
+    readonly bytesTransferred: number;
   };
   readonly offers: {
     /** Not released yet. */
@@ -61,7 +61,7 @@ export interface RailState {
    */
   readonly state: 'up' | 'stalled' | 'failing' | 'broken';
   /** Bytes that this rail has sent or read. */
-  readonly bytes: number;
+  readonly bytesTransferred: number;
   readonly slices: number;
   /** Slices that failed (`failures`), and how often slices moved to other rails because of a stall (`stalls`). */
   readonly failures: number;

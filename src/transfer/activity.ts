@@ -86,7 +86,7 @@ export class Activity {
         done: this.#done,
         failed: this.#failed,
         seconds: this.#seconds,
-        bytes: this.#bytes,
+        bytesTransferred: this.#bytes,
       },
       offers: {
         open: this.#events.offers.size,

@@ -45,7 +45,7 @@ export async function transferMetrics(): Promise<TransferMetrics> {
 }
 
 const RAIL_COUNTERS = {
-  bytes: 'Bytes that the rail has sent or read.',
+  bytesTransferred: 'Bytes that the rail has sent or read.',
   slices: 'Slices that the rail has sent or read.',
   failures: 'Slices that failed on the rail.',
   stalls: 'Times that slices moved to other rails because the rail made no progress.',
@@ -70,7 +70,8 @@ function putRail(put: Put, engine: string, rail: RailState): void {
     +(rail.state === 'up'),
   );
   for (const [name, help] of Object.entries(RAIL_COUNTERS)) {
-    put(`transfer_rail_${name}_total`, help, labels, rail[name as keyof typeof RAIL_COUNTERS]);
+    const counter = name === 'bytesTransferred' ? 'bytes' : name;
+    put(`transfer_rail_${counter}_total`, help, labels, rail[name as keyof typeof RAIL_COUNTERS]);
   }
 }
 
@@ -86,7 +87,12 @@ function putStats(
   put('transfers_total', ends, { engine, outcome: 'failed' }, transfers.failed);
   const seconds = 'The sum of the durations of completed transfers.';
   put('transfers_seconds_total', seconds, { engine }, transfers.seconds);
-  put('transfers_bytes_total', 'The bytes of completed transfers.', { engine }, transfers.bytes);
+  put(
+    'transfers_bytes_total',
+    'The bytes of completed transfers.',
+    { engine },
+    transfers.bytesTransferred,
+  );
   put('transfer_offers_open', 'Offers that are not released.', { engine }, offers.open);
   put('transfer_offers_arrived_total', 'Arrivals at offers.', { engine }, offers.arrived);
   const unarrived = 'Offers that were released without an arrival.';

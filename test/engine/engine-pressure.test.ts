@@ -62,7 +62,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const since = (name: keyof typeof after) => after[name] - before[name];
     expect(since('operations')).toBe(ROUNDS * COUNT);
     expect(since('completions')).toBe(ROUNDS * COUNT);
-    expect(since('bytes')).toBe(ROUNDS * COUNT * SIZE);
+    expect(since('bytesTransferred')).toBe(ROUNDS * COUNT * SIZE);
     expect(since('errors')).toBe(0);
     expect(since('turns')).toBeGreaterThan(0);
     // A batch wakes the event loop once.

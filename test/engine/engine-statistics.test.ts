@@ -12,7 +12,7 @@ test('stats() reads the counters in the order in which the engine writes them', 
   batch.run();
   const stats = ep.domain.stats();
   expect(Object.keys(stats)).toEqual([...layout.STATS]);
-  expect(stats).toMatchObject({ operations: 6, completions: 6, errors: 0, bytes: 30 });
+  expect(stats).toMatchObject({ operations: 6, completions: 6, errors: 0, bytesTransferred: 30 });
   expect(stats).toMatchObject({ wakeups: 0, immediates: 0 });
   expect(stats.turns).toBeGreaterThan(0);
   await ep.close();

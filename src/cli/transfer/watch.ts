@@ -58,7 +58,7 @@ export class Watch {
   }
 
   #bytes(): number[] {
-    return this.#engine.rails.map(({ bytes }) => bytes);
+    return this.#engine.rails.map(({ bytesTransferred }) => bytesTransferred);
   }
 
   #tick(): void {
