@@ -98,7 +98,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await b.notifications().next();
 
     expect(a.stats()).toEqual({
-      transfers: { running: 0, waiting: 0, done: 1, failed: 0, seconds, bytes: SIZE },
+      transfers: { running: 0, waiting: 0, done: 1, failed: 0, seconds, bytesTransferred: SIZE },
       offers: { open: 0, arrived: 0, failed: 0, released: 0 },
       notifications: { sent: 1, received: 0, unread: 0, dropped: 0 },
     });
