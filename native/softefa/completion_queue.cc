@@ -38,10 +38,7 @@ CompletionQueue::CompletionQueue(Context& context, const ibv_cq_init_attr_ex& at
   efa_.verbs.wc_read_sgid = withSgid_ ? ops::readSgid : nullptr;
   const bool tellsUnsolicited = (efaFlags & ops::kWithUnsolicited) != 0;
   efa_.verbs.wc_is_unsolicited = tellsUnsolicited ? ops::isUnsolicited : nullptr;
-  if (channel_ != nullptr) {
-    channel_->attach(*this);
-    Runtime::get().engine().driveAll();
-  }
+  if (channel_ != nullptr) channel_->attach(*this);
 }
 
 CompletionQueue::~CompletionQueue() {

@@ -41,7 +41,6 @@ Engine::Pause::Pause(Engine& engine) {
 }
 
 void Engine::start() {
-  driving_ = Options::get().async;
   sigset_t all, previous;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &previous);
@@ -73,7 +72,6 @@ void Engine::remove(QueuePair& queuePair) {
 
 void Engine::watch() {
   ++watched_;
-  driveAll();
   wake();
 }
 
@@ -130,15 +128,6 @@ bool Engine::pass(uint64_t& due) {
   return worked;
 }
 
-// Tries the requests again that wait: a NIC does so although the user does not poll.
-bool Engine::turnWaiting(uint64_t& due) {
-  while (waiting_.load() != 0) ::sched_yield();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  bool worked = false;
-  for (QueuePair* queuePair : queuePairs_) worked |= queuePair->turn(due);
-  return worked;
-}
-
 // The time to sleep between two polls of doorbells. It grows with the idle time.
 uint64_t Engine::sleepBetweenPolls(uint64_t idle) const {
   return std::clamp(idle / kSleepShare, kMinSleep, kMaxSleep);
@@ -152,7 +141,7 @@ void Engine::loop() {
     const uint32_t bell = header.doorbell.load(std::memory_order_seq_cst);
     if (header.bounces.exchange(0) != 0) serveBounces(segment_);
     uint64_t due = UINT64_MAX;
-    if (driving() ? pass(due) : turnWaiting(due)) {
+    if (pass(due)) {
       idle = 0;
       quiet = 0;
       continue;

@@ -20,8 +20,9 @@ class Sysfs;
 // - holds the lifelines;
 // - copies for peers that cannot copy themselves;
 // - takes back receives that processes had claimed when they ended;
-// - drives the queue pairs: all of them in asynchronous mode, or if the user waits for completions
-//   through a channel; otherwise only requests that wait, for example for a receive of the peer;
+// - drives the queue pairs: all requests in asynchronous mode, otherwise those that wait, for
+// example
+//   for a receive of the peer;
 // - polls the doorbells of queues that users fill or read themselves.
 class Engine {
  public:
@@ -43,9 +44,6 @@ class Engine {
   // Makes every queue pair count the operations of peers.
   void collect();
   void remove(CompletionQueue& queue);
-  // Makes the engine also drive queue pairs in synchronous mode.
-  void driveAll() { driving_ = true; }
-  bool driving() const { return driving_.load(std::memory_order_relaxed); }
 
   // Keeps the engine out of the queue pairs during its lifetime.
   class Pause {
@@ -60,13 +58,11 @@ class Engine {
   static void* run(void* engine);
   void loop();
   bool pass(uint64_t& due);
-  bool turnWaiting(uint64_t& due);
   void recover();
   uint64_t sleepBetweenPolls(uint64_t idle) const;
 
   OwnSegment& segment_;
   Sysfs& sysfs_;
-  std::atomic<bool> driving_{false};
   std::atomic<int> waiting_{0};
   std::mutex mutex_;
   std::vector<QueuePair*> queuePairs_;

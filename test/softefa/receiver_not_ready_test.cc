@@ -4,6 +4,26 @@
 
 using namespace verbs;
 
+namespace {
+
+// A sender that tries again for ever, and a receiver.
+struct Sides {
+  explicit Sides(uint32_t size) : from(device, size), to(device, size) { from.fill(3); }
+  static Shape patient() {
+    Shape shape;
+    shape.rnrRetry = 7;
+    return shape;
+  }
+
+  Device device;
+  Endpoint a{device, patient()};
+  Endpoint b{device};
+  Buffer from;
+  Buffer to;
+};
+
+}  // namespace
+
 TEST(rnr_gives_up_after_its_retries) {
   Device device;
   for (const int retries : {0, 1, 6}) {
@@ -17,12 +37,8 @@ TEST(rnr_gives_up_after_its_retries) {
 }
 
 TEST(rnr_retries_without_limit_on_request) {
-  Device device;
-  Shape shape;
-  shape.rnrRetry = 7;
-  Endpoint a(device, shape), b(device);
-  Buffer from(device, 2000), to(device, 2000);
-  from.fill(3);
+  Sides sides(2000);
+  auto& [device, a, b, from, to] = sides;
   CHECK_EQ(a.send(b.address(), {from.all()}), 0);
   Result result;
   CHECK(!a.poll(result, 50));
@@ -33,12 +49,8 @@ TEST(rnr_retries_without_limit_on_request) {
 }
 
 TEST(rnr_retries_although_the_sender_does_not_poll) {
-  Device device;
-  Shape shape;
-  shape.rnrRetry = 7;
-  Endpoint a(device, shape), b(device);
-  Buffer from(device, 2000), to(device, 2000);
-  from.fill(3);
+  Sides sides(2000);
+  auto& [device, a, b, from, to] = sides;
   CHECK_EQ(a.send(b.address(), {from.all()}), 0);
   CHECK_EQ(b.receive({to.all()}), 0);
   CHECK_EQ(b.next().status, Status::kOk);
@@ -48,11 +60,8 @@ TEST(rnr_retries_although_the_sender_does_not_poll) {
 
 // The efa provider's receive window is 16,384 messages.
 TEST(rnr_does_not_starve_a_message) {
-  Device device;
-  Shape shape;
-  shape.rnrRetry = 7;
-  Endpoint a(device, shape), b(device);
-  Buffer from(device, 8), to(device, 8);
+  Sides sides(8);
+  auto& [device, a, b, from, to] = sides;
   CHECK_EQ(a.send(b.address(), {from.sge(0, 1)}), 0);
   unsigned overtakers = 0;
   for (bool arrived = false; !arrived; ++overtakers) {
@@ -95,12 +104,8 @@ TEST(rnr_retry_needs_the_capability) {
 }
 
 TEST(rnr_of_a_write_does_not_place_its_data_again) {
-  Device device;
-  Shape shape;
-  shape.rnrRetry = 7;
-  Endpoint a(device, shape), b(device);
-  Buffer from(device, 4096), to(device, 4096);
-  from.fill(3);
+  Sides sides(4096);
+  auto& [device, a, b, from, to] = sides;
   const uint32_t immediate = 5;
   CHECK_EQ(a.write(b.address(), from.all(), to.remote(), 0, &immediate), 0);
   Result result;
