@@ -120,7 +120,6 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
   const size_t segments = staged != 0 ? 1 : addSurplus(o, endpoint, resolved);
   const uint64_t flags = endpoint.traits.flagsOf(o) | moreFlag | defaults;
-  if (endpoint.traits.mustCopy(o, flags)) std::fill_n(resolved.desc, segments, nullptr);
   const bool inParts =
       endpoint.traits.postsParts && isReceive(o.code) && (o.flags & FI_MULTI_RECV) != 0;
   ssize_t ret =

@@ -2,6 +2,8 @@
 // open.
 #include "resolve.h"
 
+#include <algorithm>
+
 #include "../providers/shared_regions.h"
 #include "address_vector.h"
 #include "endpoint.h"
@@ -112,7 +114,9 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
       return -FI_EOPNOTSUPP;
     }
   }
-  if (registerLocal_ && !carried && !copied && !isCopied(o, endpoint)) {
+  if (endpoint.traits.mustCopy(o, o.flags | endpoint.sendFlags)) {
+    std::fill_n(resolved.desc, resolved.count, nullptr);
+  } else if (registerLocal_ && !carried && !copied && !isCopied(o, endpoint)) {
     if (const int ret = describe(o.memory, resolved.desc[0]); ret != 0) return ret;
     for (size_t i = 1; i < resolved.count; ++i) {
       const int ret = describe(segmentAt(o, i - 1).memory, resolved.desc[i]);
