@@ -68,12 +68,10 @@ class Batches {
   // Cancels the parts of a run that can be cancelled. Returns true if the run has ended.
   bool cancel(BatchRun& run);
   // Cancels the part of a run that waits in a lane.
-  void cancelWaiting(const Operation& waiting, Side side, const Failure& why) {
-    cancelRest(*runIn(waiting), side, why);
-  }
+  void cancelRest(BatchRun& run, Side side, const Failure& why);
   // Cancels the posted receives of an endpoint's runs.
   void cancelReceives(const Endpoint& endpoint);
-  // Settles the runs of an endpoint whose operations continue: closing.cc.
+  // Settles the runs of an endpoint whose operations continue: draining.cc.
   void leave(const Endpoint& endpoint);
   // Settles the runs of an endpoint that has closed.
   void abandon(const Endpoint& endpoint);
@@ -110,7 +108,6 @@ class Batches {
 
   // ended_runs.cc
   void fail(BatchRun& run, const Failure& why);
-  void cancelRest(BatchRun& run, Side side, const Failure& why);
   template <typename Visit>
   void forEachRunOf(const Endpoint& endpoint, Visit&& visit);
 

@@ -14,8 +14,8 @@ void Closings::cancelLanes(Endpoint& endpoint) {
   for (Lane* lane : endpoint.lanes()) {
     const Side side = endpoint.sideOf(*lane);
     lane->removeIf(all, [&](const Operation& operation) {
-      if (operation.code == OpCode::kSubmit) {
-        return engine_.batches.cancelWaiting(operation, side, endpoint.end);
+      if (BatchRun* const run = runIn(operation); run != nullptr) {
+        return engine_.batches.cancelRest(*run, side, endpoint.end);
       }
       engine_.refuse(operation, nullptr, endpoint.end);
       engine_.letGo(operation);

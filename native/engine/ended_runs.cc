@@ -27,9 +27,9 @@ void Batches::fail(BatchRun& run, const Failure& why) {
 
 template <typename Visit>
 void Batches::forEachRunOf(const Endpoint& endpoint, Visit&& visit) {
-  for (const auto& run : runs_) {
-    if (run->live && run->endpoint == endpoint.handle) visit(*run);
-  }
+  forEachRun([&](BatchRun& run) {
+    if (run.endpoint == endpoint.handle) visit(run);
+  });
 }
 
 BatchRun* Batches::find(uint32_t request) {

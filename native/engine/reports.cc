@@ -8,6 +8,19 @@
 
 namespace fab {
 
+namespace {
+
+// What is reported of a queue belongs to no request.
+Completion of(const CompletionQueue& queue, Event event) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = event;
+  result.queue = queue.handle;
+  return result;
+}
+
+}  // namespace
+
 void Reports::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {
   if (request == kNoRequest) return;
   Completion result{};
@@ -18,10 +31,7 @@ void Reports::settle(uint32_t request, uint32_t status, const char* syscall, con
 }
 
 void Reports::unsolicited(const CompletionQueue& queue, uint32_t status, uint32_t error) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kUnsolicited;
-  result.queue = queue.handle;
+  Completion result = of(queue, Event::kUnsolicited);
   result.status = status;
   result.error = error;
   push(result);
@@ -37,20 +47,14 @@ void Reports::left(uint32_t request, uint32_t status, uint32_t error) {
 }
 
 void Reports::pushImmediate(const CompletionQueue& queue, uint64_t data, double length) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kImmediate;
-  result.queue = queue.handle;
+  Completion result = of(queue, Event::kImmediate);
   result.data = data;
   result.length = length;
   push(result);
 }
 
 void Reports::endStream(const CompletionQueue& queue, const std::string& text) {
-  Completion result{};
-  result.request = kNoRequest;
-  result.event = Event::kOverrun;
-  result.queue = queue.handle;
+  Completion result = of(queue, Event::kOverrun);
   result.status = FI_EOVERRUN;
   result.error = errors.put({"fi_cq_read", text});
   push(result);

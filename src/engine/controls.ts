@@ -17,26 +17,20 @@ export class Controls {
 
   /** @param timeout the milliseconds that operations of the endpoint have to complete. */
   closeEndpoint(request: number, endpoint: number, timeout: number): void {
-    const at = this.#reserve(request);
-    const { entries } = this.#submissions;
-    entries.begin(at, Op.CloseEndpoint, request, endpoint);
-    entries.setTimeout(at, timeout);
+    const at = this.#begin(Op.CloseEndpoint, request, endpoint);
+    this.#submissions.entries.setTimeout(at, timeout);
     this.#submissions.commit();
   }
 
   closeMemory(request: number, memory: number): void {
-    const at = this.#reserve(request);
-    const { entries } = this.#submissions;
-    entries.begin(at, Op.CloseMemory, request, NO_ENDPOINT);
-    entries.setObject(at, memory);
+    const at = this.#begin(Op.CloseMemory, request, NO_ENDPOINT);
+    this.#submissions.entries.setObject(at, memory);
     this.#submissions.commit();
   }
 
   removePeer(request: number, peer: number): void {
-    const at = this.#reserve(request);
-    const { entries } = this.#submissions;
-    entries.begin(at, Op.RemovePeer, request, NO_ENDPOINT);
-    entries.setPeer(at, peer);
+    const at = this.#begin(Op.RemovePeer, request, NO_ENDPOINT);
+    this.#submissions.entries.setPeer(at, peer);
     this.#submissions.commit();
   }
 
@@ -49,9 +43,11 @@ export class Controls {
     this.#submissions.commit();
   }
 
-  #reserve(request: number): number {
+  #begin(code: Op, request: number, endpoint: number): number {
     try {
-      return this.#submissions.reserve(0);
+      const at = this.#submissions.reserve(0);
+      this.#submissions.entries.begin(at, code, request, endpoint);
+      return at;
     } catch (error) {
       this.#abandon(request);
       throw error;

@@ -34,7 +34,7 @@ export interface PeerContext {
   readonly activity: Activity;
   readonly mail: Mail;
   isOpen(): boolean;
-  /** Removes the peer, so that engine.peer() can make it anew. Removes its addresses when `unused` resolves. */
+  /** Removes the peer, and its addresses when `unused` resolves. engine.peer() may add it again at once. */
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
 
