@@ -400,7 +400,8 @@ class Engine {
   std::function<void()> interrupt_;
 
  public:
-  // Sets the function with which a Hold makes a sleeping driver release the engine.
+  // Sets the function with which a Hold makes a sleeping driver release the engine. It is set once,
+  // before another thread can hold the engine.
   void onInterrupt(std::function<void()> interrupt) { interrupt_ = std::move(interrupt); }
 };
 

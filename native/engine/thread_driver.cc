@@ -19,7 +19,7 @@ class ThreadDriver final : public Driver {
         polled_(engine, std::move(options), [this] { return notify(); }),
         thread_(std::move(thread)) {
     start(loop);
-    engine_.onInterrupt([this] { wake(); });
+    engine_.onInterrupt([this] { wake(); });  // also after stop(): others may hold the engine
   }
   ~ThreadDriver() override { stop(); }  // a driver that does not stop is never destroyed
 
@@ -49,7 +49,6 @@ class ThreadDriver final : public Driver {
     };
     lost_ = !engine_.callLimit().wait(waitForEnd);
     if (lost_) thread_->abandon();
-    engine_.onInterrupt(nullptr);
     return !lost_;
   }
 
