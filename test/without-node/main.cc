@@ -30,6 +30,8 @@ int main(int count, char** arguments) {
       {"efa, one thread for two", [&] { exchangeBetweenTwo("efa", Kind::kThread, true, rounds); }},
       {"transfers, a thread each", [&] { transfers("tcp", false, rounds); }},
       {"transfers, one thread", [&] { transfers("tcp", true, rounds); }},
+      {"fake, batches", batches},
+      {"fake, closings", closings},
   };
   std::vector<std::thread> threads;
   for (const auto& [name, program] : programs) {

@@ -14,5 +14,8 @@ void exchangeInOne(const std::string& provider, Kind kind, unsigned rounds);
 void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread, unsigned rounds);
 // Transfers between two engines with two rails each, on two threads.
 void transfers(const std::string& provider, bool sameThread, unsigned rounds);
+// Parts of the engine over a fake provider.
+void batches();
+void closings();
 
 }  // namespace without_node
