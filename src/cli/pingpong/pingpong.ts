@@ -160,7 +160,7 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   control.target = session;
   const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));
   await printingResult(report, session, () =>
-    measureSizes(session, session.oob as OobSocket, report),
+    measureSizes(session, session.connections.oob as OobSocket, report),
   );
 }
 
@@ -172,8 +172,11 @@ async function call(settings: Settings, needs: Needs, control: Control): Promise
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  const session = await Session.open(settings, needs, control.signal, receiveServerName);
-  sendOwnName(session, session.oob as OobSocket);
+  const session = await Session.open(settings, needs, {
+    signal: control.signal,
+    beforeOpen: receiveServerName,
+  });
+  sendOwnName(session, session.connections.oob as OobSocket);
   session.peer = session.ep.av.insert(name as Uint8Array);
   return session;
 }
@@ -196,7 +199,7 @@ async function serve(settings: Settings, needs: Needs, { signal }: Control): Pro
   const sessionAt = (visitor: OobSocket) => {
     const { localAddress } = visitor;
     const session =
-      sessions.get(localAddress) ?? Session.open(settings, needs, signal, undefined, visitor);
+      sessions.get(localAddress) ?? Session.open(settings, needs, { signal, oob: visitor });
     sessions.set(localAddress, session);
     session.catch((error) => visitors.close(error)); // the error does not come from the visitor
     return session;
@@ -217,8 +220,10 @@ async function serve(settings: Settings, needs: Needs, { signal }: Control): Pro
     });
     visitors.close();
     oob.recognize();
-    chosen = Object.assign(session, { oob, peer });
-    return chosen;
+    session.connections.oob = oob;
+    session.peer = peer;
+    chosen = session;
+    return session;
   } finally {
     for (const opening of sessions.values()) {
       const session = await opening.catch(() => undefined);

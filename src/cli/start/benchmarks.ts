@@ -104,13 +104,7 @@ async function between(
   room: number,
   run: (session: Session, measure: MeasureSize) => Promise<void>,
 ): Promise<void> {
-  const session = await Session.open(
-    settings,
-    benchmark.needs(settings),
-    undefined,
-    undefined,
-    oob,
-  );
+  const session = await Session.open(settings, benchmark.needs(settings), { oob });
   try {
     await exchangeAddressesAgain(session);
     await run(session, await benchmark.prepare(session, room));

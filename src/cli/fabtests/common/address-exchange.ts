@@ -28,7 +28,7 @@ interface Met {
 /**
  * Exchanges the addresses of both sides as fabtests do, in band or out of band. It sets
  * `session.peer` and `session.dialect`, the dialect that both sides speak. If both run this
- * package, it opens a `peerLink`.
+ * package, it connects to the peer.
  */
 export async function exchangeAddresses(session: Session): Promise<void> {
   await exchangeBy(session, exchangeOutOfBand);
@@ -57,8 +57,9 @@ async function exchangeBy(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
 ): Promise<void> {
-  if (session.role === 'server') session.listener = await PeerListener.open();
-  const { oob, visitors } = session;
+  const { connections } = session;
+  if (session.role === 'server') connections.listener = await PeerListener.open();
+  const { oob, visitors } = connections;
   if (!session.settings.oobExchange || (oob ?? visitors) === undefined) {
     await (session.role === 'client' ? callServer(session) : awaitClient(session));
     return;
@@ -77,18 +78,20 @@ async function meetClient(
   outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
 ): Promise<Met> {
   const asItComes: Wait = (promise) => promise; // the lifetime of a visitor limits the wait
-  return session.takeClient({
-    begins: (visitor) => beginsExchange(visitor, (message) => insertFrom(session, message)),
-    meets: (visitor) => outOfBand(session, visitor, asItComes),
-  });
+  const proof = {
+    begins: (visitor: OobSocket) =>
+      beginsExchange(visitor, (message) => insertFrom(session, message)),
+    meets: (visitor: OobSocket) => outOfBand(session, visitor, asItComes),
+  };
+  return session.connections.takeClient(proof, session.settings.connections);
 }
 
 const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
 
 const peerInfoOf = (session: Session, messageBytes: number): PeerInfo => ({
   release: ownRelease(session),
-  port: session.listener?.port ?? 0,
-  token: session.listener?.token ?? 0n,
+  port: session.connections.listener?.port ?? 0,
+  token: session.connections.listener?.token ?? 0n,
   messageBytes,
 });
 
@@ -102,7 +105,8 @@ async function callServer(session: Session): Promise<void> {
     throw new Error(`the provider has no address for ${session.settings.host}`);
   session.peer = session.ep.av.insert(destAddr);
   session.postReceive();
-  if (session.oob) await awaitServer(session, session.oob);
+  const { oob } = session.connections;
+  if (oob) await awaitServer(session, oob);
   const answer = await firstAnswer(session);
   await applyPeerInfo(session, peerInfoIn(answer));
 }
@@ -113,7 +117,7 @@ async function firstAnswer(session: Session): Promise<Uint8Array> {
     await session.send(addressMessage(session));
     return await session.receive();
   } catch (error) {
-    if (!(error instanceof PeerGone) || session.oob?.failure) throw error;
+    if (!(error instanceof PeerGone) || session.connections.oob?.failure) throw error;
     const { host, destinationPort = DEFAULT_PORT } = session.settings;
     throw new PeerGone(
       `no server answers at ${host}, port ${destinationPort}: it must run with the same options and ` +
@@ -134,7 +138,7 @@ async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
   announceEndpoint(session.settings, session.ep);
   const client = firstAddress(session);
-  if (session.visitors) await handshakeIfAsked(session, client);
+  if (session.connections.visitors) await handshakeIfAsked(session, client);
   const { peer, message } = await client;
   session.peer = peer;
   const info = peerInfoIn(message);
@@ -203,9 +207,10 @@ async function handshakeIfAsked(session: Session, received: Promise<unknown>): P
     const synchronizes = (await visitor.peek(SYNC.length)).equals(SYNC);
     return handshake(session, visitor, wait, !synchronizes);
   };
-  const met = session.takeClient({ begins: beginsSync, meets });
-  session.oobLater = met.then(() => session.oob as OobSocket);
-  session.oobLater.catch(() => {});
+  const { connections, settings } = session;
+  const met = connections.takeClient({ begins: beginsSync, meets }, settings.connections);
+  connections.oobLater = met.then(() => connections.oob as OobSocket);
+  connections.oobLater.catch(() => {});
   const dialect = await Promise.race([met, received.then(() => undefined)]);
   session.dialect = dialect ?? dialectOf(guessRelease(session, false));
 }
@@ -223,11 +228,12 @@ async function swapAddresses(
 
 /** Exchanges the address of one more endpoint, out of band. */
 export async function exchangeEndpointAddress(session: Session, ep: TestEndpoint): Promise<Peer> {
-  if (session.oob === undefined) throw new Error('there is no out-of-band connection');
+  const { oob } = session.connections;
+  if (oob === undefined) throw new Error('there is no out-of-band connection');
   const padded = Buffer.alloc(session.dialect.controlBytes);
   padded.set(ep.address);
   const wait: Wait = (promise) => session.untilWithPauses(promise);
-  return ep.av.insert(addressIn(session, await swap(session.oob, wait, session.dialect, padded)));
+  return ep.av.insert(addressIn(session, await swap(oob, wait, session.dialect, padded)));
 }
 
 async function swap(
@@ -276,19 +282,16 @@ function guessRelease(session: Session, handshakes: boolean): string {
 
 /** Sets the dialect of both sides, and connects to a peer of this package. */
 async function applyPeerInfo(session: Session, info: PeerInfo | undefined): Promise<void> {
+  const { connections } = session;
   session.samePackage = info !== undefined;
-  if (info === undefined) {
-    session.listener?.close();
-    session.listener = undefined;
-    return;
-  }
+  if (info === undefined) return connections.closeLink();
   session.dialect = dialectOf(lowerRelease(ownRelease(session), info.release));
   const { host, oobAddress } = session.settings;
-  if (session.listener) {
-    await session.untilWithPauses(session.listener.accept());
+  if (connections.listener) {
+    await session.untilWithPauses(connections.listener.accept());
   } else if (info.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
-    session.peerLink = await session.untilWithPauses(
+    connections.link = await session.untilWithPauses(
       PeerLink.connect(at ?? 'localhost', info.port, info.token),
     );
   }

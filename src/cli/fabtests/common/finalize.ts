@@ -7,7 +7,8 @@ const ATTEMPTS = 4;
 
 /** Exchanges the final messages of both sides: ft_finalize(). */
 export async function finalize(session: Session): Promise<void> {
-  const { dialect, settings, oob, info } = session;
+  const { dialect, settings, info } = session;
+  const { oob } = session.connections;
   session.end();
   if (dialect.drains && settings.oobSync && oob) {
     oob.send(Buffer.alloc(MESSAGE_BYTES));

@@ -5,13 +5,12 @@ import type { AnyInfo, Info } from '../../../contract/info-types.js';
 import type { Domain } from '../../../domain.js';
 import type { BatchBase } from '../../../endpoint/batch.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory/memory-region.js';
-import type { Proof, Visitors } from '../../shared/visitors.js';
 import { Buffers } from './buffers.js';
 import { ControlMessages } from './control-messages.js';
 import { type Dialect, dialectOf, usualRelease } from './dialect.js';
 import { namingPort } from './listening.js';
 import { freeDeviceMemory } from './memory.js';
-import { connectOob, listenOob, type OobSocket, PeerGone, usesOob } from './oob.js';
+import { connectOob, listenOob, type OobSocket, usesOob } from './oob.js';
 import {
   type Counters,
   checkProvider,
@@ -21,7 +20,7 @@ import {
   openEndpoint,
   type TestEndpoint,
 } from './open-endpoint.js';
-import type { PeerLink, PeerListener } from './peer-link.js';
+import { PeerConnections } from './peer-connections.js';
 import { mayBeClient } from './proof.js';
 import type { Settings } from './settings.js';
 import { syncInBand, syncOutOfBand } from './sync.js';
@@ -36,8 +35,20 @@ const REASON_TIME = 500;
 interface Parts extends OpenedEndpoint {
   readonly info: Info;
   readonly control: MemoryRegion;
-  readonly oob: OobSocket | undefined;
-  readonly visitors: Visitors<OobSocket> | undefined;
+  readonly connections: PeerConnections;
+}
+
+/** How a session opens. */
+export interface SessionOptions {
+  /** Ends the wait for a client. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Receives messages over the client's out-of-band connection before the endpoint opens, and returns the settings that
+   * they imply.
+   */
+  readonly beforeOpen?: ((oob: OobSocket) => Promise<Partial<Settings>>) | undefined;
+  /** The out-of-band connection of an earlier session. */
+  readonly oob?: OobSocket | undefined;
 }
 
 export type TestBatch = ReturnType<TestEndpoint['batch']>;
@@ -61,12 +72,7 @@ export class Session {
   readonly tagged: boolean;
   /** Set if the test asked for counters. */
   readonly counters: Counters | undefined;
-  /** The out-of-band connection. A server has none until it knows its client, and another one for the next client. */
-  oob: OobSocket | undefined;
-  /** Those that have connected to a server out of band. One of them is its client. */
-  visitors: Visitors<OobSocket> | undefined;
-  /** The out-of-band connection of a client that is known only when it synchronizes. */
-  oobLater: Promise<OobSocket> | undefined;
+  readonly connections: PeerConnections;
   /** Whether the peer runs this package. */
   samePackage = false;
   /** The number of messages sent, which is the next send's tag. */
@@ -75,12 +81,10 @@ export class Session {
   received = 0;
   /** The dialect that both sides speak. */
   dialect: Dialect;
-  listener: PeerListener | undefined;
   readonly #parts: Parts;
   readonly #control: ControlMessages;
   readonly #belongings: (() => Promise<void>)[] = [];
   #peer: Peer | undefined;
-  #peerLink: PeerLink | undefined;
   #interrupted: Interrupted | undefined;
   #finishing = false;
 
@@ -91,8 +95,7 @@ export class Session {
     this.nics = [parts.info as AnyInfo];
     this.ep = parts.ep;
     this.domain = parts.domain;
-    this.oob = parts.oob;
-    this.visitors = parts.visitors;
+    this.connections = parts.connections;
     this.counters = parts.counters;
     this.role = settings.host === undefined ? 'server' : 'client';
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
@@ -105,42 +108,31 @@ export class Session {
    * Opens an endpoint, and the out-of-band connection if the settings ask for it. The server waits
    * for a visitor there, as fabtests wait for their client. exchangeAddresses() then finds out which
    * visitor is the client, and exchanges the addresses.
-   *
-   * @param beforeOpen receives messages over the client's connection before the endpoint opens, and
-   * returns the settings they imply.
-   * @param kept the out-of-band connection of an earlier session.
    */
   static async open(
     settings: Settings,
     needs: Needs,
-    signal?: AbortSignal,
-    beforeOpen?: (oob: OobSocket) => Promise<Partial<Settings>>,
-    kept?: OobSocket,
+    { signal, beforeOpen, oob: kept }: SessionOptions = {},
   ): Promise<Session> {
     checkProvider(settings);
     const opens = kept === undefined && usesOob(settings);
     const isServer = settings.host === undefined;
     const oob = kept ?? (opens && !isServer ? await connectOob(settings) : undefined);
     const visitors = opens && isServer ? await listenOob(settings, signal) : undefined;
+    const connections = new PeerConnections(oob, visitors);
     try {
       const visitor = await visitors?.arrival((one) => mayBeClient(one, settings));
       const overrides = oob && (await beforeOpen?.(oob));
       const near = (oob ?? visitor)?.localAddress;
       const info = findEntry({ ...settings, ...overrides }, needs, near);
-      return await Session.#on(info, settings, needs, { oob, visitors });
+      return await Session.#on(info, settings, needs, connections);
     } catch (error) {
-      oob?.close();
-      visitors?.close();
+      connections.close();
       throw error;
     }
   }
 
-  static async #on(
-    info: Info,
-    settings: Settings,
-    needs: Needs,
-    connections: Pick<Parts, 'oob' | 'visitors'>,
-  ) {
+  static async #on(info: Info, settings: Settings, needs: Needs, connections: PeerConnections) {
     const { maxMsgSize } = settings;
     const opened = await openEndpoint(info, {
       counters: needs.counters === true,
@@ -152,7 +144,7 @@ export class Session {
       throw namingPort(settings, error);
     });
     const control = await ControlMessages.allocate(opened.domain);
-    return new Session(settings, { ...opened, info, control, ...connections });
+    return new Session(settings, { ...opened, info, control, connections });
   }
 
   /** The peer. */
@@ -163,28 +155,6 @@ export class Session {
 
   set peer(peer: Peer) {
     this.#peer = peer;
-  }
-
-  /**
-   * The link to a peer that runs this package. At the server it appears once the client has
-   * connected.
-   */
-  get peerLink(): PeerLink | undefined {
-    return this.#peerLink ?? this.listener?.link;
-  }
-
-  set peerLink(link: PeerLink | undefined) {
-    this.#peerLink = link;
-  }
-
-  /** Meets the server's client out of band, among those that have connected. */
-  async takeClient<T>(proof: Proof<OobSocket, T>): Promise<T> {
-    if (this.visitors === undefined) throw new Error('there is no out-of-band connection');
-    const [oob, value] = await this.visitors.client(proof);
-    oob.recognize();
-    this.oob = oob;
-    if (this.settings.connections === 1) this.visitors.close();
-    return value;
   }
 
   /** Whether this side has been interrupted. */
@@ -200,9 +170,7 @@ export class Session {
   #trouble(): Error | undefined {
     if (this.#interrupted) return this.#interrupted;
     if (this.#finishing) return undefined; // the peer may have finished
-    const ended = this.peerLink?.ended;
-    if (ended !== undefined) return new PeerGone(`the peer has ended: ${ended}`);
-    return this.oob?.failure;
+    return this.connections.failure;
   }
 
   /**
@@ -211,7 +179,7 @@ export class Session {
    */
   async causeOf(error: unknown): Promise<unknown> {
     if (!(error instanceof FabricError)) return error;
-    await this.peerLink?.closedWithin(REASON_TIME);
+    await this.connections.link?.closedWithin(REASON_TIME);
     return this.#trouble() ?? error;
   }
 
@@ -230,8 +198,7 @@ export class Session {
    * TCP connection would show that the peer has ended.
    */
   get passiveTimeout(): number {
-    const noticed = this.peerLink !== undefined || this.oob !== undefined;
-    return noticed ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
+    return this.connections.showEnd ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
   }
 
   /** Drives the engine until a promise is settled. */
@@ -290,12 +257,13 @@ export class Session {
    * Waits until both sides have called it: ft_sync(). It uses the fabric, or the socket with -b.
    */
   async sync(seconds?: number): Promise<void> {
-    const oob = this.settings.oobSync ? (this.oob ?? (await this.#laterOob(seconds))) : undefined;
+    const oob = this.settings.oobSync ? await this.#oobForSync(seconds) : undefined;
     return oob ? syncOutOfBand(this, oob, seconds) : this.syncInBand(seconds);
   }
 
-  async #laterOob(seconds?: number): Promise<OobSocket | undefined> {
-    return this.oobLater && this.until(this.oobLater, seconds);
+  async #oobForSync(seconds?: number): Promise<OobSocket | undefined> {
+    const { oob, oobLater } = this.connections;
+    return oob ?? (oobLater && (await this.until(oobLater, seconds)));
   }
 
   /** Synchronizes over the fabric, whatever the settings say. */
@@ -320,14 +288,6 @@ export class Session {
     return Buffers.allocate(this.domain, layout, this.settings.deviceMemory);
   }
 
-  /** Closes the link to the peer. A reason reports that the test did not finish. */
-  closePeerLink(reason?: string): void {
-    this.peerLink?.close(reason);
-    this.listener?.close();
-    this.peerLink = undefined;
-    this.listener = undefined;
-  }
-
   /** Registers a function that runs when the session closes. */
   onClose(close: () => Promise<void>): void {
     this.#belongings.push(close);
@@ -338,9 +298,7 @@ export class Session {
    * the out-of-band connection for a later session.
    */
   async close(reason?: string, keepOob = false): Promise<void> {
-    this.closePeerLink(reason);
-    if (!keepOob) this.oob?.close();
-    this.visitors?.close();
+    this.connections.close(reason, keepOob);
     await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();

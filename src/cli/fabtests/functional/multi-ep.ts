@@ -64,9 +64,9 @@ async function run(side: TestSide<Own>): Promise<string> {
   return `each of ${endpoints} endpoints of one domain has had ${had} of ${side.size} bytes from its partner${verified}`;
 }
 
-function openerOf({ own }: TestSide<Own>, { domain, ep, settings, oob }: Session) {
+function openerOf({ own }: TestSide<Own>, { domain, ep, settings, connections }: Session) {
   const [withMemory, needs] = withDeviceMemory(withoutPort(settings), NEEDS);
-  const info = findEntry(withMemory, needs, oob?.localAddress);
+  const info = findEntry(withMemory, needs, connections.oob?.localAddress);
   return () => {
     const av = own.sharedAv ? ep.av : domain.addressVector();
     const cq = own.sharedCq ? ep.receiveQueue : domain.completionQueue();

@@ -33,7 +33,7 @@ async function runBenchmark(
   control: Control,
 ): Promise<void> {
   const [settings, needs] = withDeviceMemory(given, benchmark.needs(given));
-  const session = await Session.open(settings, needs, control.signal);
+  const session = await Session.open(settings, needs, { signal: control.signal });
   control.target = session;
   const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
   await printingResult(report, session, async () => {
@@ -76,7 +76,7 @@ async function measureSizes(
       progress.next(`${sizeText(size)} bytes`);
       const usage = new Usage();
       const timing = await measure(size, iterationsAt(size));
-      session.peerLink?.send({ size, cpu: timing?.cpu ?? usage.cores });
+      session.connections.link?.send({ size, cpu: timing?.cpu ?? usage.cores });
       if (timing === undefined) continue;
       if (timing.iterations > 0) {
         const row = {
@@ -100,10 +100,10 @@ const usualTime = (size: number, iterations: number) => 50_000 + iterations * (2
 
 /** Adds the peer's CPU use to a row. The peer reports it after it has finished the same size. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
-  const { peerLink } = session;
-  if (peerLink === undefined || row.cpu === undefined) return row;
+  const { link } = session.connections;
+  if (link === undefined || row.cpu === undefined) return row;
   while (true) {
-    const note = await session.until(peerLink.receive());
+    const note = await session.until(link.receive());
     if (note === undefined) return row;
     const { size, cpu } = note as { size?: unknown; cpu?: unknown };
     if (size === row.size && typeof cpu === 'number') {

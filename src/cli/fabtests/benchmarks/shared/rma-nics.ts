@@ -81,8 +81,8 @@ async function exchangeNicAddresses(
   session: Session,
   lanes: readonly OwnLane[],
 ): Promise<NicAddresses> {
-  const { peerLink } = session;
-  if (peerLink === undefined) throw new Error('--nics: the sides have no TCP connection');
+  const { link } = session.connections;
+  if (link === undefined) throw new Error('--nics: the sides have no TCP connection');
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
   const card: NicAddresses = {
     nics: lanes.map(({ ep, offered }) => ({
@@ -90,10 +90,10 @@ async function exchangeNicAddresses(
       region: text(offered.descriptor()),
     })),
   };
-  peerLink.send(card);
+  link.send(card);
   // A peer without --nics sends nothing at this point.
   const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
-  const reply = (await session.until(Promise.race([peerLink.receive(), silence]))) as
+  const reply = (await session.until(Promise.race([link.receive(), silence]))) as
     | Partial<NicAddresses>
     | undefined;
   const theirs = reply?.nics?.length ?? 1;

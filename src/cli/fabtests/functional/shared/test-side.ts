@@ -115,7 +115,7 @@ export class TestSide<Own extends object = object> {
     const [settings, required] = withDeviceMemory(given, needs);
     this.#memory = memoryText(settings);
     this.#refuse(findEntry(settings, required));
-    const session = await Session.open(settings, required, this.#control.signal, undefined, oob);
+    const session = await Session.open(settings, required, { signal: this.#control.signal, oob });
     this.#entry = session.info;
     this.#session = session;
     this.#kept = undefined;
@@ -142,20 +142,20 @@ export class TestSide<Own extends object = object> {
    */
   async conclude(session: Session): Promise<void> {
     if (!session.samePackage) return;
-    const { peerLink } = session;
-    if (peerLink === undefined) return;
-    peerLink.send('passed');
-    await awaiting('the verdict of the peer', session.until(peerLink.expect()));
+    const { link } = session.connections;
+    if (link === undefined) return;
+    link.send('passed');
+    await awaiting('the verdict of the peer', session.until(link.expect()));
   }
 
   /** Waits for the server's next client. With -b and -E it makes a new connection. */
   async nextClient(session: Session): Promise<void> {
     await this.conclude(session);
-    session.closePeerLink();
-    session.oob?.close();
-    session.oob = undefined;
-    if (usesOob(session.settings)) {
-      session.visitors ??= await listenOob(session.settings, this.#control.signal);
+    const { connections, settings } = session;
+    connections.closeLink();
+    connections.closeOob();
+    if (usesOob(settings)) {
+      connections.visitors ??= await listenOob(settings, this.#control.signal);
     }
     await awaiting('an exchange of addresses with the next client', exchangeAddresses(session));
   }
@@ -163,7 +163,7 @@ export class TestSide<Own extends object = object> {
   /** Waits for the next client, on the same connection. */
   async nextClientOnSameSocket(session: Session): Promise<void> {
     await this.conclude(session);
-    session.closePeerLink();
+    session.connections.closeLink();
     await awaiting(
       'an exchange of addresses with the next client',
       exchangeAddressesAgain(session),
@@ -175,9 +175,9 @@ export class TestSide<Own extends object = object> {
     await this.conclude(session);
     await session.close(undefined, true);
     this.#session = undefined;
-    this.#kept = session.oob;
+    this.#kept = session.connections.oob;
     this.#dialect = session.dialect;
-    return session.oob;
+    return this.#kept;
   }
 
   /** Why the test failed with this error: Session.causeOf(). */
