@@ -1,5 +1,7 @@
 #include "../../native/engine/rings.h"
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -16,6 +18,19 @@ using fab::SubmissionRing;
 namespace {
 
 constexpr uint32_t kCapacity = 8;
+
+// Two threads pass numbers for a short time. On a busy machine they take turns of milliseconds, so
+// it may be only a few.
+class ShortTime {
+ public:
+  bool isOver(uint32_t passed) const { return passed == kMost || Clock::now() > end_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr uint32_t kMost = 50'000;
+
+  const Clock::time_point end_ = Clock::now() + std::chrono::seconds(1);
+};
 
 // JavaScript's side: it writes at the tail, and fills the rest before the end of the ring with
 // kNop.
@@ -156,18 +171,21 @@ TEST(submissions_are_copied_before_they_are_read) {
 }
 
 TEST(submissions_of_another_thread_arrive_whole) {
-  constexpr uint32_t kCount = 50'000;
   Submissions submissions;
+  std::atomic<uint32_t> written{UINT32_MAX};
   std::thread writes([&] {
-    for (uint32_t i = 0; i < kCount; ++i) {
+    uint32_t i = 0;
+    for (const ShortTime time; !time.isOver(i); ++i) {
       while (!submissions.writer.write(i, static_cast<uint8_t>(i % 3))) std::this_thread::yield();
     }
+    written = i;
   });
-  for (uint32_t next = 0; next < kCount;) {
+  for (uint32_t next = 0; next < written;) {
     for (const uint32_t request : submissions.drain(4)) CHECK_EQ(request, next++);
     std::this_thread::yield();
   }
   writes.join();
+  CHECK(written > kCapacity);
   CHECK(submissions.ring.empty());
 }
 
@@ -212,21 +230,29 @@ TEST(completions_do_not_overtake_waiting_ones) {
 }
 
 TEST(completions_reach_another_thread_whole) {
-  constexpr uint32_t kCount = 50'000;
+  constexpr uint32_t kBurst = 8 * kCapacity;  // more than the ring has room for
   Completions completions;
+  std::atomic<uint32_t> pushed{UINT32_MAX};
   std::thread takes([&] {
-    for (uint32_t next = 0; next < kCount;) {
+    for (uint32_t next = 0; next < pushed;) {
       for (const uint32_t request : completions.take()) CHECK_EQ(request, next++);
       std::this_thread::yield();
     }
   });
-  for (uint32_t i = 0; i < kCount; ++i) {
+  const auto flush = [&] {
+    while (completions.ring.waiting()) {
+      completions.ring.flushOverflow();
+      std::this_thread::yield();
+    }
+  };
+  uint32_t i = 0;
+  for (const ShortTime time; !time.isOver(i); ++i) {
     completions.push(i);
     completions.ring.flushOverflow();
+    if (i % kBurst == 0) flush();
   }
-  while (completions.ring.waiting()) {
-    completions.ring.flushOverflow();
-    std::this_thread::yield();
-  }
+  flush();
+  pushed = i;
   takes.join();
+  CHECK(pushed > kBurst);
 }
