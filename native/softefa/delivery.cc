@@ -132,12 +132,10 @@ class Sender {
     for (unsigned i = 0; i < receive_.sges; ++i) {
       const auto& sge = receive_.sge[i];
       if (sge.length == 0) continue;
-      uint64_t address = 0;
-      if (!resolveMemory(*to_.peer, sge.lkey, to_.entry->pd, sge.address, sge.length,
-                         IBV_ACCESS_LOCAL_WRITE, address)) {
-        return false;
-      }
-      target.add(address, sge.length);
+      const auto address = MemoryTable::resolveOf(
+          *to_.peer, {sge.lkey, to_.entry->pd, sge.address, sge.length, IBV_ACCESS_LOCAL_WRITE});
+      if (!address) return false;
+      target.add(*address, sge.length);
     }
     return true;
   }

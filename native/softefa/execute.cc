@@ -84,12 +84,10 @@ class Execution {
     for (unsigned i = 0; i < request_.sges; ++i) {
       const WorkRequest::Sge& sge = request_.sge[i];
       if (sge.length == 0) continue;
-      uint64_t address = 0;
-      if (!Runtime::get().memory().resolve(sge.lkey, qp_.pd(), sge.address, sge.length, rights,
-                                           address)) {
-        return Status::kLocalInvalidLkey;
-      }
-      local_.add(address, sge.length);
+      const auto address =
+          Runtime::get().memory().resolve({sge.lkey, qp_.pd(), sge.address, sge.length, rights});
+      if (!address) return Status::kLocalInvalidLkey;
+      local_.add(*address, sge.length);
     }
     return Status::kOk;
   }
@@ -243,13 +241,12 @@ class Execution {
   Status move(RemoteQueuePair& remote, bool read) {
     Pieces target;
     if (request_.length != 0) {
-      uint64_t address = 0;
-      if (!resolveRemoteMemory(*remote.peer, request_.rkey, remote.entry->pd,
-                               request_.remoteAddress, request_.length,
-                               read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE, address)) {
-        return Status::kRemoteBadAddress;
-      }
-      target.add(address, request_.length);
+      const uint32_t access = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+      const auto address = MemoryTable::resolveRemote(
+          *remote.peer,
+          {request_.rkey, remote.entry->pd, request_.remoteAddress, request_.length, access});
+      if (!address) return Status::kRemoteBadAddress;
+      target.add(*address, request_.length);
     }
     switch (copy(*remote.peer, read ? Direction::kFromPeer : Direction::kToPeer, local_, target,
                  qp_.scatter())) {

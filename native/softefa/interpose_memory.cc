@@ -119,11 +119,12 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   // efa_register_mr() then finds no page size.
   if (error == 0 && range.address % kPage != iova % kPage) error = EOPNOTSUPP;
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
-  if (error == 0) error = table.add(pd->handle, range, access, MemoryTable::Place::kHost, made);
+  if (error == 0)
+    error = table.add(pd->handle, range, access, MemoryTable::MemoryKind::kHost, made);
   SharedPart memory;
   if (error == EFAULT && mapPeerMemory(range, access, memory)) {
     range.address = reinterpret_cast<uint64_t>(memory.at<char>());
-    error = table.add(pd->handle, range, access, MemoryTable::Place::kDevice, made);
+    error = table.add(pd->handle, range, access, MemoryTable::MemoryKind::kDevice, made);
   }
   return finish(pd, error, reinterpret_cast<uint64_t>(address), length, made, std::move(memory));
 }
@@ -140,8 +141,8 @@ ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t
   if (error == 0) error = mapDmabuf(fd, range, offset, access, memory);
   if (error == 0) {
     range.address = reinterpret_cast<uint64_t>(memory.at<char>());
-    error =
-        Runtime::get().memory().add(pd->handle, range, access, MemoryTable::Place::kDevice, made);
+    error = Runtime::get().memory().add(pd->handle, range, access, MemoryTable::MemoryKind::kDevice,
+                                        made);
   }
   // As in libibverbs, the address of the region is the offset in the dmabuf.
   return finish(pd, error, offset, length, made, std::move(memory));

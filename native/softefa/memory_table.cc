@@ -34,20 +34,10 @@ uint64_t lockLimit() {
   return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
-bool resolveIn(const MrEntry* table, uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
-               uint32_t access, uint32_t salt, bool remote, uint64_t& address) {
-  const uint32_t slot = lkey & 0xffff;
-  if (lkey == 0) return false;
-  const MrEntry& entry = table[slot];
-  if (entry.lkey.load(std::memory_order_seq_cst) != lkey) return false;
-  if (entry.pd != pd || (entry.access & access) != access) return false;
-  if (remote && entry.salt != salt) return false;
-  if (iova < entry.iova || length > entry.length || iova - entry.iova > entry.length - length) {
-    return false;
-  }
-  address = entry.address + (iova - entry.iova);
-  return true;
-}
+// A key is the number of a registration's slot and its generation. An rkey also has the salt of its
+// process.
+constexpr uint32_t kSlot = 0xffff;
+constexpr unsigned kSaltShift = 24;
 
 // Reports only once, because the efa provider retries forever.
 void reportLimit(uint64_t bytes, uint64_t pinned, uint64_t limit) {
@@ -84,13 +74,13 @@ int MemoryTable::pin(const Range& range, uint32_t access, uint64_t& bytes) const
   return 0;
 }
 
-int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, Place place,
+int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, MemoryKind kind,
                      Registration& made) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (used_ - free_.size() >= Options::get().maxMr) return ENOMEM;
   if (range.length == 0 || range.address + range.length < range.address) return EINVAL;
   made.pinned = 0;
-  if (place == Place::kHost) {
+  if (kind == MemoryKind::kHost) {
     const int error = pin(range, access, made.pinned);
     if (error != 0) return error;
   }
@@ -108,7 +98,7 @@ int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, Place pla
 
   if (++generations_[slot] == 0) ++generations_[slot];
   made.lkey = uint32_t{generations_[slot]} << 16 | slot;
-  made.rkey = salt_ << 24 | made.lkey;
+  made.rkey = salt_ << kSaltShift | made.lkey;
   for (MrEntry* entry : {&own(slot), &segment_.memory()[slot]}) {
     entry->pd = pd;
     entry->access = access;
@@ -122,7 +112,7 @@ int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, Place pla
 }
 
 void MemoryTable::remove(uint32_t lkey, uint64_t pinned) {
-  const uint32_t slot = lkey & 0xffff;
+  const uint32_t slot = lkey & kSlot;
   own(slot).lkey.store(0, std::memory_order_seq_cst);
   segment_.memory()[slot].lkey.store(0, std::memory_order_seq_cst);
   segment_.awaitVisitors();
@@ -131,9 +121,23 @@ void MemoryTable::remove(uint32_t lkey, uint64_t pinned) {
   free_.push_back(slot);
 }
 
-bool MemoryTable::resolve(uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
-                          uint32_t access, uint64_t& address) const {
-  return resolveIn(&own(0), lkey, pd, iova, length, access, 0, false, address);
+std::optional<uint64_t> MemoryTable::find(const MrEntry* table, const MemoryUse& use,
+                                          uint32_t lkey) {
+  if (lkey == 0) return std::nullopt;
+  const MrEntry& entry = table[lkey & kSlot];
+  if (entry.lkey.load(std::memory_order_seq_cst) != lkey) return std::nullopt;
+  if (entry.pd != use.pd || (entry.access & use.access) != use.access) return std::nullopt;
+  const uint64_t offset = use.address - entry.iova;
+  const bool inside = use.address >= entry.iova && use.length <= entry.length &&
+                      offset <= entry.length - use.length;
+  return inside ? std::optional<uint64_t>(entry.address + offset) : std::nullopt;
+}
+
+std::optional<uint64_t> MemoryTable::resolveRemote(const Segment& peer, const MemoryUse& use) {
+  const uint32_t lkey = use.key & ((1u << kSaltShift) - 1);
+  const auto found = find(peer.memory(), use, lkey);
+  const bool salted = found && peer.memory()[lkey & kSlot].salt == use.key >> kSaltShift;
+  return salted ? found : std::nullopt;
 }
 
 bool MemoryTable::covers(uint64_t address, uint64_t length, bool write) const {
@@ -148,17 +152,6 @@ bool MemoryTable::covers(uint64_t address, uint64_t length, bool write) const {
     if (inside) return true;
   }
   return false;
-}
-
-bool resolveMemory(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova,
-                   uint64_t length, uint32_t access, uint64_t& address) {
-  return resolveIn(segment.memory(), lkey, pd, iova, length, access, 0, false, address);
-}
-
-bool resolveRemoteMemory(const Segment& segment, uint32_t rkey, uint32_t pd, uint64_t iova,
-                         uint64_t length, uint32_t access, uint64_t& address) {
-  return resolveIn(segment.memory(), rkey & 0xffffff, pd, iova, length, access, rkey >> 24, true,
-                   address);
 }
 
 }  // namespace softefa

@@ -4,12 +4,22 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "pages.h"
 #include "segment.h"
 
 namespace softefa {
+
+// The bytes that a work request names by a key, and what it does with them.
+struct MemoryUse {
+  uint32_t key;      // lkey, or rkey for a peer's work request
+  uint32_t pd;       // of the queue pair
+  uint64_t address;  // as the users of the key name it
+  uint64_t length;
+  uint32_t access;  // IBV_ACCESS_...
+};
 
 // The registrations of this process. They are in its segment, where peers look them up, and in
 // memory of its own, which no peer can write.
@@ -23,24 +33,31 @@ class MemoryTable {
     uint64_t length;
     uint64_t iova;
   };
-  enum class Place { kHost, kDevice };
+  enum class MemoryKind { kHost, kDevice };
   struct Registration {
     uint32_t lkey;
     uint32_t rkey;
     uint64_t pinned;  // bytes that count as locked memory
   };
   // Returns 0 or an errno.
-  int add(uint32_t pd, const Range& range, uint32_t access, Place place, Registration& made);
+  int add(uint32_t pd, const Range& range, uint32_t access, MemoryKind kind, Registration& made);
   // Returns when no peer uses the registration.
   void remove(uint32_t lkey, uint64_t pinned);
-  // Checks a key for an access of this process's own. Returns true and sets the address if the key
-  // permits it.
-  bool resolve(uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length, uint32_t access,
-               uint64_t& address) const;
+  // Checks a use of this process's own. Returns the address if the key permits it.
+  std::optional<uint64_t> resolve(const MemoryUse& use) const {
+    return find(&own(0), use, use.key);
+  }
+  // The same for a peer's memory: the use is the peer's own, or that of a work request of this
+  // process. The address is one of the peer's memory.
+  static std::optional<uint64_t> resolveOf(const Segment& peer, const MemoryUse& use) {
+    return find(peer.memory(), use, use.key);
+  }
+  static std::optional<uint64_t> resolveRemote(const Segment& peer, const MemoryUse& use);
   // Whether a registration has all these bytes and, if they are to be written, permits that.
   bool covers(uint64_t address, uint64_t length, bool write) const;
 
  private:
+  static std::optional<uint64_t> find(const MrEntry* table, const MemoryUse& use, uint32_t lkey);
   int pin(const Range& range, uint32_t access, uint64_t& bytes) const;
 
   MrEntry& own(uint32_t slot) const { return own_.at<MrEntry>(0)[slot]; }
@@ -54,12 +71,5 @@ class MemoryTable {
   uint64_t pinned_ = 0;
   uint32_t salt_;
 };
-
-// Checks a key of a peer for an access. Returns true and sets the address in the peer's memory if
-// the key permits it.
-bool resolveMemory(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova,
-                   uint64_t length, uint32_t access, uint64_t& address);
-bool resolveRemoteMemory(const Segment& segment, uint32_t rkey, uint32_t pd, uint64_t iova,
-                         uint64_t length, uint32_t access, uint64_t& address);
 
 }  // namespace softefa

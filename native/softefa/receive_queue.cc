@@ -200,10 +200,10 @@ bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
   for (uint32_t i = 0; i < receive.sges && resolved; ++i) {
     const ibv_sge& sge = receive.sge[i];
     if (sge.length == 0) continue;
-    uint64_t address = 0;
-    resolved = runtime.memory().resolve(sge.lkey, pd(), sge.addr, sge.length,
-                                        IBV_ACCESS_LOCAL_WRITE, address);
-    target.add(address, sge.length);
+    const auto address =
+        runtime.memory().resolve({sge.lkey, pd(), sge.addr, sge.length, IBV_ACCESS_LOCAL_WRITE});
+    resolved = address.has_value();
+    target.add(address.value_or(0), sge.length);
   }
   if (resolved) fill(target.slice(0, arrival.length), cell.data);
   cell.user.store(0, std::memory_order_release);
