@@ -1,25 +1,18 @@
-import { checkInteger, checkMilliseconds, checkNames } from '../base/checks.js';
+import { checkMilliseconds, checkNames } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
-import {
-  closed,
-  FabricError,
-  invalidArgType,
-  invalidArgValue,
-  invalidState,
-  invalidThis,
-} from '../base/errors.js';
+import { closed, FabricError, invalidArgValue, invalidState, invalidThis } from '../base/errors.js';
 import { checkWait, type WaitOptions } from '../base/wait-options.js';
 import { Op, RUNNING } from '../contract/layout.js';
-import { type NativeRoundEvents, native } from '../contract/native.js';
+import type { NativeRoundEvents } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
-import { Entries } from '../engine/entries.js';
 import { errorOf, type Failure } from '../engine/failure.js';
 import { Kind } from '../engine/requests.js';
-import { ONE_ROUND, type Rounds, RoundTimes } from '../engine/round-times.js';
+import { ONE_ROUND, type Rounds } from '../engine/round-times.js';
 import type { Sink } from '../engine/submissions.js';
 import type { AtomicQueries } from './atomic.js';
-import { type BatchUpdate, updateEntry } from './batch-update.js';
+import { BatchList } from './batch-list.js';
+import type { BatchUpdate } from './batch-update.js';
 import {
   checkRounds,
   type RoundOptions,
@@ -32,12 +25,7 @@ import { type CheckedOptions, checkIdleNames, type Limits, refuseWait } from './
 export type { BatchUpdate, RoundOptions, RunOptions };
 
 const UNCLONEABLE = uncloneable('a Batch belongs to its endpoint: make another one there');
-const FIRST_ENTRIES = 64;
 const RUN_TIMEOUT = 10_000;
-
-const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ engine, batch }) => {
-  if (engine.open) native.batchDestroy(engine.handle, batch);
-});
 
 /**
  * A list of operations of one endpoint that is built once and submitted any number of times. A
@@ -60,22 +48,11 @@ export class BatchBase {
   readonly limits: Limits;
   /** @internal */
   readonly atomicQueries: AtomicQueries;
+  /** @internal */
+  readonly sink: Sink;
   readonly #engine: Engine;
-  readonly #owners: unknown[] = [];
-  /** The first entry of an operation, by its index. */
-  readonly #starts: number[] = [];
-  #entries: Entries;
-  #batch: number;
-  #used = 0;
-  #next = 0;
-  // The owner of the operation that is being written.
-  #owner: unknown;
-  // The number of operations. clear() does not shrink the lists, so they may be longer.
-  #size = 0;
-  // Tells the engine when to read the operations again.
-  #version = 1;
+  readonly #list: BatchList;
   #inFlight = 0;
-  #times = new RoundTimes();
   /** The rounds of each request that has any. */
   readonly #rounds = new Map<number, Rounds>();
   #roundsOfRun = 0;
@@ -88,15 +65,13 @@ export class BatchBase {
     this.limits = limits;
     this.atomicQueries = atomicQueries;
     this.#engine = limits.engine;
-    const created = native.batchCreate(this.#engine.handle, FIRST_ENTRIES);
-    this.#entries = new Entries(created.buffer);
-    this.#batch = created.batch;
-    forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
+    this.#list = new BatchList(this.#engine);
+    this.sink = this.#list;
   }
 
   /** The number of operations in the batch. */
   get size(): number {
-    return this.#size;
+    return this.#list.size;
   }
 
   /** The number of submissions that have not completed. */
@@ -115,36 +90,10 @@ export class BatchBase {
   }
 
   /** @internal */
-  get sink(): Sink {
-    return this;
-  }
-
-  /** @internal */
-  get entries(): Entries {
-    return this.#entries;
-  }
-
-  /** @internal */
   begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number {
     if (this.#inFlight > 0 || this.#closed) this.#checkIdle();
     if (options !== undefined) checkBatchOptions(kind, options);
-    this.#owner = owner;
-    return this.#size;
-  }
-
-  /** @internal */
-  reserve(blocks: number): number {
-    this.#next = this.#used + 1 + blocks;
-    if (this.#next > this.#entries.capacity) this.#grow(this.#next);
-    return this.#used;
-  }
-
-  /** @internal */
-  commit(): void {
-    this.#owners[this.#size] = this.#owner;
-    this.#starts[this.#size++] = this.#used;
-    this.#version++;
-    this.#used = this.#next;
+    return this.#list.begin(owner);
   }
 
   /** @internal */
@@ -160,19 +109,6 @@ export class BatchBase {
     throw #engine in this ? error : invalidThis('a Batch');
   }
 
-  #grow(needed: number): void {
-    const capacity = Math.max(needed, this.#entries.capacity * 2);
-    const created = native.batchCreate(this.#engine.handle, capacity);
-    const grown = new Entries(created.buffer);
-    grown.u8.set(this.#entries.u8);
-    native.batchDestroy(this.#engine.handle, this.#batch);
-    forget.unregister(this);
-    this.#entries = grown;
-    this.#batch = created.batch;
-    this.#times = new RoundTimes();
-    forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
-  }
-
   /**
    * Changes an operation for later submissions.
    *
@@ -182,11 +118,7 @@ export class BatchBase {
    */
   update(index: number, change: BatchUpdate): void {
     this.#checkIdle();
-    checkInteger('index', index, 0, this.size - 1);
-    if (change === undefined) throw invalidArgType('change', 'an object', change);
-    const start = this.#starts[index] as number;
-    // The engine reads the tag at every submission.
-    if (updateEntry(this.#entries, start, this.limits, change)) this.#version++;
+    this.#list.update(index, change, this.limits);
   }
 
   /**
@@ -196,10 +128,7 @@ export class BatchBase {
    */
   clear(): void {
     this.#checkIdle();
-    this.#owners.fill(undefined, 0, this.#size);
-    this.#size = 0;
-    this.#used = 0;
-    this.#version++;
+    this.#list.clear();
   }
 
   /**
@@ -265,21 +194,13 @@ export class BatchBase {
     this.#checkReady(rounds.events);
     if (rounds !== ONE_ROUND) this.#prepare(rounds);
     this.#inFlight++;
-    const endpoint = this.limits.handle;
-    const status = this.#engine.runs.run(
-      this,
-      endpoint,
-      this.#batch,
-      this.#version,
-      this.#used,
-      timeout,
-      rounds,
-    );
-    this.#roundsOfRun = this.#engine.runs.rounds;
+    const { runs } = this.#engine;
+    const status = runs.run(this, this.limits.handle, this.#list, timeout, rounds);
+    this.#roundsOfRun = runs.rounds;
     if (status === RUNNING) throw timedOut(timeout);
     this.#inFlight--;
-    if (status !== 0) throw errorOf(this.#engine.runs.failure(status));
-    if (rounds !== ONE_ROUND) this.#times.give(rounds, this.#roundsOfRun);
+    if (status !== 0) throw errorOf(runs.failure(status));
+    if (rounds !== ONE_ROUND) this.#list.times.give(rounds, this.#roundsOfRun);
     return this.#roundsOfRun;
   }
 
@@ -319,13 +240,13 @@ export class BatchBase {
   #checkReady(events?: NativeRoundEvents): void {
     this.#checkOpen();
     if (this.limits.isClosed) throw closed('the endpoint');
-    if (this.#size === 0 && events === undefined) throw invalidState('the batch is empty');
+    if (this.#list.size === 0 && events === undefined) throw invalidState('the batch is empty');
   }
 
   #prepare(rounds: Rounds): void {
     if (rounds.samples === undefined && rounds.events === undefined) return;
     this.#checkIdle();
-    this.#times.prepare(this.#engine.handle, this.#batch, rounds);
+    this.#list.times.prepare(this.#engine.handle, this.#list.handle, rounds);
   }
 
   #post(request: number, rounds: Rounds | undefined): void {
@@ -333,7 +254,7 @@ export class BatchBase {
     const at = submissions.reserve(0);
     const { entries } = submissions;
     entries.begin(at, Op.Submit, request, this.limits.handle);
-    entries.setBatch(at, this.#batch, this.#version, this.#used);
+    entries.setBatch(at, this.#list.handle, this.#list.version, this.#list.used);
     if (rounds !== undefined) {
       this.#rounds.set(request, rounds);
       entries.setRounds(at, rounds.times, rounds.span);
@@ -357,7 +278,7 @@ export class BatchBase {
       requests.resolve(request);
     } else {
       const done = completions.roundsAt(word);
-      this.#times.give(rounds, done);
+      this.#list.times.give(rounds, done);
       requests.resolve(request, done);
     }
   }
@@ -378,9 +299,7 @@ export class BatchBase {
     if (this.#closed) return;
     this.#checkIdle();
     this.#closed = true;
-    forget.unregister(this);
-    this.#owners.length = 0;
-    if (this.#engine.open) native.batchDestroy(this.#engine.handle, this.#batch);
+    this.#list.close();
   }
 
   /** Frees the batch's memory: `using`. */

@@ -232,10 +232,10 @@ export class EndpointBase {
   postMultiRecv(buffer: Buffers, options?: MultiRecvOptions): MultiRecv {
     this.#checkOpen();
     const checked = checkMultiRecvOptions(options);
-    const place = this.#engine.memory.locate(buffer);
-    if (place.length === 0) throw invalidArgValue('buffer', 'is empty');
+    const location = this.#engine.memory.locate(buffer);
+    if (location.length === 0) throw invalidArgValue('buffer', 'is empty');
     const wait = this.#engine.holding(checked.wait);
-    return new MultiRecv(this, allBytesOf(buffer), place, { ...checked, wait });
+    return new MultiRecv(this, allBytesOf(buffer), location, { ...checked, wait });
   }
 
   /** @internal */

@@ -8,7 +8,7 @@ import { native } from '../contract/native.js';
 import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
-import type { Place } from '../engine/memory.js';
+import type { Location } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { giveBack, timeoutError } from '../engine/stream.js';
 import type { Message } from './messages.js';
@@ -66,11 +66,11 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage> {
   #ending: Promise<void> | undefined;
   readonly #untaken: Arrival[] = [];
 
-  /** @internal `place` is the location of `bytes`. */
+  /** @internal `location` is that of `bytes`. */
   constructor(
     endpoint: Receiver,
     bytes: Uint8Array,
-    place: Place,
+    location: Location,
     { wait, borrow }: CheckedMultiRecvOptions,
   ) {
     const { limits } = endpoint;
@@ -81,7 +81,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage> {
     this.#engine = limits.engine;
     this.#bytes = bytes;
     const { submissions } = this.#engine;
-    const { handle, offset, length } = place;
+    const { handle, offset, length } = location;
     this.#handle = handle;
     this.#start = offset;
     this.#length = length;

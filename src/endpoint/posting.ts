@@ -9,7 +9,7 @@ import type { Peer } from '../base/peer.js';
 import { lengthOf } from '../base/views.js';
 import type { Op } from '../contract/layout.js';
 import { blocksOfPayload } from '../engine/entries.js';
-import type { Buffers, Place } from '../engine/memory.js';
+import type { Buffers, Location } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { Located } from './located.js';
 import {
@@ -31,9 +31,9 @@ export function beginSend(
   options: CheckedOptions | undefined,
 ): number {
   const to = peerHandle(target.limits, peer);
-  const place = locateToSend(target, buffer);
-  checkLength(target.limits, place.length, options);
-  const at = beginOne(target, code, Kind.Void, buffer, place, options);
+  const location = locateToSend(target, buffer);
+  checkLength(target.limits, location.length, options);
+  const at = beginOne(target, code, Kind.Void, buffer, location, options);
   target.sink.entries.setPeer(at, to);
   return at;
 }
@@ -65,8 +65,8 @@ export function beginRecv(
 ): number {
   const { limits } = target;
   const from = sourceHandle(limits, source);
-  const place = limits.engine.memory.locate(buffer);
-  const at = beginOne(target, code, Kind.Completion, buffer, place, options);
+  const location = limits.engine.memory.locate(buffer);
+  const at = beginOne(target, code, Kind.Completion, buffer, location, options);
   target.sink.entries.setPeer(at, from);
   return at;
 }
@@ -95,7 +95,7 @@ export function beginRecvv(
  * Locates a buffer to send. A batch sends the content at the time of submission; other sends use
  * the content at the time of the call.
  */
-export function locateToSend({ limits, sink }: Target, buffer: Buffers): Place {
+export function locateToSend({ limits, sink }: Target, buffer: Buffers): Location {
   const { memory, submissions } = limits.engine;
   return memory.locate(buffer, 'buffer', sink === submissions);
 }
@@ -110,10 +110,10 @@ export function beginOne(
   code: Op,
   kind: Kind,
   owner: unknown,
-  place: Place,
+  location: Location,
   options: CheckedOptions | undefined,
 ): number {
-  const { handle, offset, length, carried } = place; // begin() may locate other buffers there
+  const { handle, offset, length, carried } = location; // begin() may locate other buffers there
   const request = target.begin(kind, owner, options);
   if (handle === 0 && length > 0) {
     return beginCarried(target, code, request, carried as Uint8Array, length, options);

@@ -222,13 +222,13 @@ function beginTransfer(
   const { limits } = target;
   const offset = options === undefined ? 0 : options.offset;
   const to = peerHandle(limits, peer);
-  const place =
+  const location =
     code === Op.Write ? locateToSend(target, buffer) : limits.engine.memory.locate(buffer);
-  checkLength(limits, place.length, options);
-  checkRemote(limits, remote, offset, place.length);
+  checkLength(limits, location.length, options);
+  checkRemote(limits, remote, offset, location.length);
   // The operation keeps the remote region alive too. A local region lives until it is closed.
   const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
-  const at = beginOne(target, code, Kind.Void, owner, place, options);
+  const at = beginOne(target, code, Kind.Void, owner, location, options);
   const { entries } = target.sink;
   entries.setPeer(at, to);
   entries.setRemote(at, remote.handle, offset);

@@ -258,10 +258,10 @@ function beginSearch(
   const discards = hasFlag(options.flags, 'FI_DISCARD');
   const from = sourceHandle(limits, source);
   const bytes = buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers);
-  const place = limits.engine.memory.locate(bytes);
+  const location = limits.engine.memory.locate(bytes);
   const token = claims && !peeks ? claimToken(claim) : 0;
   const kind = peeks && claims ? Kind.Claim : Kind.Completion;
-  const at = beginOne(target, Op.Trecv, kind, buffer, place, options);
+  const at = beginOne(target, Op.Trecv, kind, buffer, location, options);
   const { entries } = target.sink;
   entries.setPeer(at, from);
   entries.setClaim(at, token);

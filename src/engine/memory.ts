@@ -43,7 +43,7 @@ export abstract class RegisteredBytes {
 }
 
 /** The location of a buffer's bytes in the engine's table. */
-export interface Place {
+export interface Location {
   /** 0 means no bytes, or {@link carried} bytes. */
   readonly handle: number;
   readonly offset: number;
@@ -52,7 +52,7 @@ export interface Place {
   readonly carried: Uint8Array | undefined;
 }
 
-type Found = { -readonly [Field in keyof Place]: Place[Field] };
+type Found = { -readonly [Field in keyof Location]: Location[Field] };
 
 /** Used instead of a handle: the buffer was sent once, inline, and is not in the table. */
 const CARRIED = 0;
@@ -69,7 +69,7 @@ export class Memory {
   #lastBuffer: ArrayBufferLike | undefined;
   #lastHandle = 0;
 
-  readonly #place: Found = { handle: 0, offset: 0, length: 0, carried: undefined };
+  readonly #location: Found = { handle: 0, offset: 0, length: 0, carried: undefined };
 
   constructor(domain: Handle<'Domain'>) {
     this.#domain = domain;
@@ -83,47 +83,47 @@ export class Memory {
    * @param once the bytes are read once, immediately. A few bytes of an unknown buffer are copied
    * inline, because entering the buffer takes 3 us and a FinalizationRegistry.
    */
-  locate(buffer: Buffers, name = 'buffer', once = false): Place {
-    const place = this.#place;
+  locate(buffer: Buffers, name = 'buffer', once = false): Location {
+    const location = this.#location;
     if (RegisteredBytes.is(buffer) && buffer.memory === this && !buffer.closed) {
-      place.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
-      place.offset = buffer.offset;
-      place.length = buffer.length;
+      location.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
+      location.offset = buffer.offset;
+      location.length = buffer.length;
     } else {
-      this.#locateBytes(place, buffer, name, once);
+      this.#locateBytes(location, buffer, name, once);
     }
-    return place;
+    return location;
   }
 
-  #locateBytes(place: Found, buffer: Buffers, name: string, once: boolean): void {
+  #locateBytes(location: Found, buffer: Buffers, name: string, once: boolean): void {
     let whole: ArrayBufferLike;
     if (isBufferView(buffer)) {
       whole = bufferOf(buffer);
-      place.offset = offsetOf(buffer);
-      place.length = lengthOf(buffer);
+      location.offset = offsetOf(buffer);
+      location.length = lengthOf(buffer);
     } else if (RegisteredBytes.is(buffer)) {
       if (buffer.memory !== this) throw invalidArgValue(name, 'is a region of another domain');
       throw closed('the memory region');
     } else if (types.isAnyArrayBuffer(buffer)) {
       whole = buffer;
-      place.offset = 0;
-      place.length = sizeOf(buffer);
+      location.offset = 0;
+      location.length = sizeOf(buffer);
     } else {
       throw invalidArgType(name, 'an ArrayBuffer, a view of one, or a memory region', buffer);
     }
-    if (place.length === 0) {
+    if (location.length === 0) {
       refuseDetached(whole, name);
-      place.handle = 0;
+      location.handle = 0;
     } else {
-      place.handle =
+      location.handle =
         whole === this.#lastBuffer
           ? this.#lastHandle
-          : this.#handleOf(place, whole, name, once ? buffer : undefined);
+          : this.#handleOf(location, whole, name, once ? buffer : undefined);
     }
   }
 
   #handleOf(
-    place: Found,
+    location: Found,
     buffer: ArrayBufferLike,
     name: string,
     once: Buffers | undefined,
@@ -131,8 +131,8 @@ export class Memory {
     let handle = this.#handles.get(buffer);
     if (handle === undefined || handle === CARRIED) {
       refuseUnsteady(buffer, name);
-      if (handle !== CARRIED && once !== undefined && place.length <= CARRIED_BYTES) {
-        return this.#carry(place, buffer, once);
+      if (handle !== CARRIED && once !== undefined && location.length <= CARRIED_BYTES) {
+        return this.#carry(location, buffer, once);
       }
       checkByteLength(`the ArrayBuffer of ${name}`, sizeOf(buffer));
       handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
@@ -145,9 +145,9 @@ export class Memory {
   }
 
   // A buffer that is sent a second time is entered, because more sends may follow.
-  #carry(place: Found, buffer: ArrayBufferLike, view: Buffers): number {
-    const { offset, length } = place;
-    place.carried = isUint8Array(view) ? view : new Uint8Array(buffer, offset, length);
+  #carry(location: Found, buffer: ArrayBufferLike, view: Buffers): number {
+    const { offset, length } = location;
+    location.carried = isUint8Array(view) ? view : new Uint8Array(buffer, offset, length);
     this.#handles.set(buffer, CARRIED);
     return 0;
   }

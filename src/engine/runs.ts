@@ -14,6 +14,14 @@ interface Starter {
   begin(kind: Kind, owner: unknown): number;
 }
 
+/** The operations of a batch. */
+interface Submitted {
+  readonly handle: number;
+  readonly version: number;
+  /** The number of entries. */
+  readonly used: number;
+}
+
 /** Manual driver: runs a batch in one native call, and reads what became of it. */
 export class Runs {
   readonly #starter: Starter;
@@ -37,18 +45,16 @@ export class Runs {
   run(
     owner: RequestOwner,
     endpoint: number,
-    batch: number,
-    version: number,
-    entries: number,
+    batch: Submitted,
     milliseconds: number,
     rounds: Rounds,
   ): number {
     const control = this.#control;
     const controlF64 = this.#controlF64;
     control[Word.RunEndpoint] = endpoint;
-    control[Word.RunBatch] = batch;
-    control[Word.RunEntries] = entries;
-    controlF64[Word.RunVersion64] = version;
+    control[Word.RunBatch] = batch.handle;
+    control[Word.RunEntries] = batch.used;
+    controlF64[Word.RunVersion64] = batch.version;
     controlF64[Word.RunTimes64] = rounds.times;
     controlF64[Word.RunSpan64] = rounds.span;
     control[Word.RunEvery] = rounds.every;

@@ -59,17 +59,21 @@ export class Submissions implements Sink {
     return ((this.#tail + entries - this.#knownHead) | 0) <= this.#mask + 1;
   }
 
+  // V8 does not inline Atomics. If the reader runs on this thread, a plain access saves about 20 ns.
   commit(): void {
     this.#tail = this.#next;
-    // V8 does not inline Atomics. If the reader runs on this thread, a plain access saves about 20
-    // ns.
     if (this.#threaded) {
-      Atomics.store(this.#control, Word.SubmissionTail, this.#tail);
-      if (Atomics.load(this.#control, Word.Sleeping) !== 0) this.#wake();
-    } else {
-      this.#control[Word.SubmissionTail] = this.#tail;
-      if (this.#control[Word.Sleeping] !== 0) this.#wake();
+      this.#commitToThread();
+      return;
     }
+    const control = this.#control;
+    control[Word.SubmissionTail] = this.#tail;
+    if (control[Word.Sleeping] !== 0) this.#wake();
+  }
+
+  #commitToThread(): void {
+    Atomics.store(this.#control, Word.SubmissionTail, this.#tail);
+    if (Atomics.load(this.#control, Word.Sleeping) !== 0) this.#wake();
   }
 
   // Makes room for an operation, and returns its index. While this waits, a subscriber of the

@@ -53,25 +53,25 @@ export function acceleratorVendor(
 export function acceleratorsNear(root: string, pciAddress: string | null): NearAccelerator[] {
   if (pciAddress === null) return [];
   const folder = join(root, 'bus/pci/devices');
-  const nic = placeOf(root, pciAddress);
+  const nic = positionOf(root, pciAddress);
   const found = namesIn(folder).flatMap((address): NearAccelerator[] => {
     const vendor = acceleratorVendor((file) => readText(folder, address, file));
     if (vendor === null) return [];
-    const place = placeOf(root, address);
-    const distance = distanceOf(nic, place);
-    return [{ pciAddress: address, vendor, numaNode: place.numaNode, distance }];
+    const position = positionOf(root, address);
+    const distance = distanceOf(nic, position);
+    return [{ pciAddress: address, vendor, numaNode: position.numaNode, distance }];
   });
   const rank = ({ distance }: NearAccelerator) => NEAREST.indexOf(distance);
   return found.sort((a, b) => rank(a) - rank(b) || a.pciAddress.localeCompare(b.pciAddress));
 }
 
-interface Place {
+interface PciPosition {
   /** The bridges above a device, from the root: `['pci0000:50', '0000:50:01.0', ...]`. */
   readonly bridges: readonly string[];
   readonly numaNode: number | null;
 }
 
-function placeOf(root: string, address: string): Place {
+function positionOf(root: string, address: string): PciPosition {
   const device = join(root, 'bus/pci/devices', address);
   const numaNode = textNumber(device, 'numa_node');
   try {
@@ -82,7 +82,7 @@ function placeOf(root: string, address: string): Place {
   }
 }
 
-function distanceOf(a: Place, b: Place): PciDistance {
+function distanceOf(a: PciPosition, b: PciPosition): PciDistance {
   let common = 0;
   while (common < a.bridges.length && a.bridges[common] === b.bridges[common]) common++;
   if (common === 0) return a.numaNode === b.numaNode ? 'NODE' : 'SYS';

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectError, connectTo } from '../../shared/connect.js';
 import { JsonLink } from '../../shared/json-link.js';
-import type { Place, Root } from './launcher.js';
+import type { Membership, Root } from './launcher.js';
 import {
   type FromHub,
   type FromRank,
@@ -52,7 +52,7 @@ export class Group {
   #trouble: GroupOver | undefined;
   #left = false;
 
-  static async join({ rank, ranks, root }: Place, options: JoinOptions): Promise<Group> {
+  static async join({ rank, ranks, root }: Membership, options: JoinOptions): Promise<Group> {
     const socket = await reach(root, options);
     const group = new Group(rank, ranks, socket, options.timeout);
     const { plan } = options;

@@ -28,7 +28,7 @@ function bootId(): string | undefined {
   }
 }
 
-/** The place of each rank: a number for each host, and names that differ if the hosts do. */
+/** The host of each rank: a number for each host, and names that differ if the hosts do. */
 export function placesOf(hosts: readonly Host[]): { host: string; machine: number }[] {
   const ids = [...new Set(hosts.map(({ id }) => id))];
   return hosts.map(({ name, id }) => {

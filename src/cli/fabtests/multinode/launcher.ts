@@ -8,16 +8,16 @@ export interface Root {
   readonly port: number;
 }
 
-/** The place of a process among processes that were started together. */
-export interface Place {
+/** A process among those that were started together. */
+export interface Membership {
   readonly rank: number;
   /** Ranks in all. */
   readonly ranks: number;
   readonly root: Root;
 }
 
-/** The parts of a place that the command line gives. */
-export interface GivenPlace {
+/** The parts of a membership that the command line gives. */
+export interface GivenMembership {
   readonly rank?: number;
   readonly ranks?: number;
   /** `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`. */
@@ -56,8 +56,8 @@ const LAUNCHERS: readonly Launcher[] = [
 /** The port of `--root HOST`. */
 export const DEFAULT_PORT = 29_228;
 
-/** This process's place. Throws an Error that names the missing option. */
-export function placeOf(environment: Environment, given: GivenPlace): Place {
+/** This process's rank, and where rank 0 is. Throws an Error that names the missing option. */
+export function membershipOf(environment: Environment, given: GivenMembership): Membership {
   const launcher = LAUNCHERS.find(({ rank }) => environment[rank] !== undefined);
   const fromLauncher = (name: string | undefined) =>
     name === undefined ? undefined : numberIn(environment, name);
@@ -78,7 +78,7 @@ export function placeOf(environment: Environment, given: GivenPlace): Place {
 
 function rootOf(
   environment: Environment,
-  given: GivenPlace,
+  given: GivenMembership,
   launcher: Launcher | undefined,
   ranks: number,
 ): Root {

@@ -2,11 +2,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { bytesArgument } from '../../shared/byte-count.js';
 import { nicsOption, seconds } from '../common/options.js';
 import { iterationsOf } from '../common/sizes.js';
-import type { GivenPlace } from './launcher.js';
+import type { GivenMembership } from './launcher.js';
 import type { Settings, Transfer } from './settings.js';
 
 /** The options of a command of many ranks as commander reads them. */
-export interface Flags extends GivenPlace {
+export interface Flags extends GivenMembership {
   readonly local?: number;
   readonly provider?: string;
   readonly fabric?: string;

@@ -8,7 +8,7 @@ import { isQuiet } from '../../shared/quiet.js';
 import type { Figures, ShowProgress } from './figures.js';
 import { Group, GroupOver } from './group.js';
 import { Hub } from './hub.js';
-import { type Place, placeOf, type Root } from './launcher.js';
+import { type Membership, membershipOf, type Root } from './launcher.js';
 import { Mesh } from './mesh.js';
 import { addOptions, chooseSettings, type Flags } from './options.js';
 import { resultOf, writeResult } from './output.js';
@@ -111,25 +111,25 @@ class Run {
   async #join(): Promise<Group> {
     const { timeout } = this.#settings;
     const plan = planOf(this.#settings);
-    const place = await this.#place();
-    this.#rank = place.rank;
-    return Group.join(place, { plan, timeout, signal: this.#abort.signal });
+    const membership = await this.#membership();
+    this.#rank = membership.rank;
+    return Group.join(membership, { plan, timeout, signal: this.#abort.signal });
   }
 
-  /** This rank's place. At rank 0 it opens the hub. */
-  async #place(): Promise<Place> {
+  /** This rank's membership. At rank 0 it opens the hub. */
+  async #membership(): Promise<Membership> {
     const { local } = this.#flags;
     if (local !== undefined) {
       this.#hub = await this.#openHub({ host: '127.0.0.1', port: 0 }, local);
       this.#children = startOthers(local, process.argv.slice(1), this.#hub);
       return { rank: 0, ranks: local, root: this.#hub.root };
     }
-    const place = placeOf(process.env, this.#flags);
-    if (place.ranks < 2) throw new Error('a single rank has no peer: start 2 or more');
-    if (place.rank > 0) return place;
-    this.#hub = await this.#openHub(place.root, place.ranks);
-    this.#announce(this.#hub, place.ranks - 1);
-    return { ...place, root: this.#hub.root };
+    const membership = membershipOf(process.env, this.#flags);
+    if (membership.ranks < 2) throw new Error('a single rank has no peer: start 2 or more');
+    if (membership.rank > 0) return membership;
+    this.#hub = await this.#openHub(membership.root, membership.ranks);
+    this.#announce(this.#hub, membership.ranks - 1);
+    return { ...membership, root: this.#hub.root };
   }
 
   // With this line, a log shows why rank 0 waits, and where it listens.
@@ -193,10 +193,10 @@ export function withoutLocal(argv: readonly string[]): string[] {
 /** Starts ranks 1 and up. If one cannot be started or fails, all ranks end. */
 export function startOthers(ranks: number, argv: readonly string[], hub: Hub): ChildProcess[] {
   const [script = '', ...args] = argv;
-  const place = ['--ranks', String(ranks), '--root', `127.0.0.1:${hub.root.port}`];
+  const common = ['--ranks', String(ranks), '--root', `127.0.0.1:${hub.root.port}`];
   return Array.from({ length: ranks - 1 }, (_, i) => {
     const rank = i + 1;
-    const own = [...withoutLocal(args), '--rank', String(rank), ...place];
+    const own = [...withoutLocal(args), '--rank', String(rank), ...common];
     const child = spawn(process.execPath, [...process.execArgv, script, ...own], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import {
   DEFAULT_PORT,
+  membershipOf,
   parseRoot,
-  placeOf,
 } from '../../../../dist/cli/fabtests/multinode/launcher.js';
 import { expandNodelist } from '../../../../dist/cli/fabtests/multinode/nodelist.js';
 
-describe('placeOf', () => {
+describe('membershipOf', () => {
   const root = { host: 'head', port: DEFAULT_PORT };
   const master = { MASTER_ADDR: 'head' };
   test.each<[string, Record<string, string>, object]>([
@@ -84,20 +84,20 @@ describe('placeOf', () => {
       },
       { rank: 3, ranks: 4, root: { host: 'a1', port: DEFAULT_PORT } },
     ],
-  ])('%s', (_, environment, place) => {
-    expect(placeOf(environment, {})).toEqual(place);
+  ])('%s', (_, environment, membership) => {
+    expect(membershipOf(environment, {})).toEqual(membership);
   });
 
   test('an indexed job of Kubernetes needs the number of ranks', () => {
     const environment = { JOB_COMPLETION_INDEX: '1', ...master };
-    expect(placeOf(environment, { ranks: 2 })).toEqual({ rank: 1, ranks: 2, root });
-    expect(() => placeOf(environment, {})).toThrow('--ranks is missing: Kubernetes');
+    expect(membershipOf(environment, { ranks: 2 })).toEqual({ rank: 1, ranks: 2, root });
+    expect(() => membershipOf(environment, {})).toThrow('--ranks is missing: Kubernetes');
   });
 
   test('options override the variables of a launcher', () => {
     const environment = { RANK: '5', WORLD_SIZE: '8', ...master };
     const given = { rank: 1, ranks: 2, root: 'other:5' };
-    expect(placeOf(environment, given)).toEqual({
+    expect(membershipOf(environment, given)).toEqual({
       rank: 1,
       ranks: 2,
       root: { host: 'other', port: 5 },
@@ -106,7 +106,7 @@ describe('placeOf', () => {
 
   test('all ranks of a job use the same port, and other jobs usually another', () => {
     const port = (job: string, rank: string) =>
-      placeOf(
+      membershipOf(
         { SLURM_PROCID: rank, SLURM_NTASKS: '3', SLURM_JOB_NODELIST: 'a', SLURM_JOB_ID: job },
         {},
       ).root.port;
@@ -141,7 +141,7 @@ describe('placeOf', () => {
     [{}, { rank: 1, ranks: 2, root: 'a:b' }, '--root must be HOST'],
     [{}, { rank: 1, ranks: 2, root: 'a:70000' }, '--root must be HOST'],
   ])('%j with %j is refused', (environment, given, reason) => {
-    expect(() => placeOf(environment as Record<string, string>, given)).toThrow(reason);
+    expect(() => membershipOf(environment as Record<string, string>, given)).toThrow(reason);
   });
 });
 
