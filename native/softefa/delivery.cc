@@ -58,15 +58,16 @@ class Sender {
 
   // Copies the next receive out of the ring. The receive is consumed when `claimed` advances.
   bool claim() {
-    const uint64_t number = region_.claimed.load(std::memory_order_relaxed);
-    if (number == region_.posted.load(std::memory_order_acquire)) return false;
-    receive_ = to_.view.receive(number);
+    number_ = region_.claimed.load(std::memory_order_relaxed);
+    if (number_ == region_.posted.load(std::memory_order_acquire)) return false;
+    receive_ = to_.view.receive(number_);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the owner may write any value
     return true;
   }
 
   void setClaim(uint32_t visitor) {
-    if (receive_.id < to_.view.depth()) to_.view.claims[receive_.id].store(visitor);
+    if (receive_.id >= to_.view.depth()) return;
+    to_.view.claims[receive_.id].store(claimOf(visitor, number_), std::memory_order_release);
   }
 
   bool full() {
@@ -100,7 +101,6 @@ class Sender {
     }
     arrival.sequence.store(number + 1, std::memory_order_release);
     region_.arrived.store(number + 1, std::memory_order_relaxed);
-    setClaim(0);
   }
 
   // The caller must hold the lock. This function releases it.
@@ -227,6 +227,7 @@ class Sender {
   ReceiveRegion& region_;
   const bool write_;
   const uint32_t header_;
+  uint64_t number_ = 0;  // of the claimed receive
   RqEntry receive_{kNone, 0, 0, 0, {}};
 };
 

@@ -139,6 +139,7 @@ class QueuePair {
     uint64_t id;
     uint32_t sges;
     bool outstanding;
+    uint64_t number;  // under which it was posted
     ibv_sge sge[kMaxSge];
   };
 
@@ -163,6 +164,7 @@ class QueuePair {
   uint32_t enqueue(uint64_t id, const ibv_sge* sges, uint32_t count);
   void publish(uint32_t slot);
   std::vector<bool> arrivedReceives() const;
+  std::vector<uint32_t> lostReceives();
   bool fetchSends(bool& nonsense);
   bool fetchReceives(bool& nonsense);
   void fail();

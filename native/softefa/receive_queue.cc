@@ -48,7 +48,7 @@ uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
   const uint32_t slot = freeReceives_.back();
   freeReceives_.pop_back();
   Receive& receive = receives_[slot];
-  receive = {id, count, true, {}};
+  receive = {id, count, true, 0, {}};
   std::copy_n(sges, count, receive.sge);
   publish(slot);
   return slot;
@@ -56,7 +56,8 @@ uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
 
 // Shows a receive to peers.
 void QueuePair::publish(uint32_t slot) {
-  const Receive& receive = receives_[slot];
+  Receive& receive = receives_[slot];
+  receive.number = posted_;
   RqEntry& entry = view_.receive(posted_);
   entry.id = slot;
   entry.sges = static_cast<uint16_t>(receive.sges);
@@ -66,7 +67,6 @@ void QueuePair::publish(uint32_t slot) {
     entry.sge[i] = {sge.addr, sge.length, sge.lkey};
     entry.capacity += sge.length;
   }
-  view_.claims[slot].store(0, std::memory_order_relaxed);
   view_.region->posted.store(++posted_, std::memory_order_release);
 }
 
@@ -81,19 +81,30 @@ std::vector<bool> QueuePair::arrivedReceives() const {
   return arrived;
 }
 
-void QueuePair::recoverReceives() {
+// The outstanding receives whose claims are abandoned. Abandons those of visitors that have ended.
+std::vector<uint32_t> QueuePair::lostReceives() {
   const Segment& segment = Runtime::get().segment();
+  const std::lock_guard<std::mutex> lock(receiving_);
   std::vector<uint32_t> lost;
   for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
-    uint32_t visitor = view_.claims[slot].load(std::memory_order_acquire);
+    const Receive& receive = receives_[slot];
+    uint64_t claim = view_.claims[slot].load(std::memory_order_acquire);
+    const uint32_t visitor = claimantOf(claim);
+    if (!receive.outstanding || claim != claimOf(visitor, receive.number)) continue;
     if (visitor == kAbandoned) {
       lost.push_back(slot);
     } else if (visitor != 0 && segment.visitorDead(visitor)) {
       // Another thread of the process may still copy. It is done before the next call.
-      view_.claims[slot].compare_exchange_strong(visitor, kAbandoned);
+      view_.claims[slot].compare_exchange_strong(claim, claimOf(kAbandoned, receive.number));
     }
   }
+  return lost;
+}
+
+void QueuePair::recoverReceives() {
+  const std::vector<uint32_t> lost = lostReceives();
   if (lost.empty()) return;
+  const Segment& segment = Runtime::get().segment();
   ReceiveRegion& region = *view_.region;
   const auto isDead = [&](uint32_t visitor) { return segment.visitorDead(visitor); };
   const uint64_t end = now() + kMillisecond;
@@ -108,7 +119,9 @@ void QueuePair::recoverReceives() {
     }
     const bool receives = state() == IBV_QPS_RTR || state() == IBV_QPS_RTS;
     for (const uint32_t slot : lost) {
-      if (receives && receives_[slot].outstanding && !known[slot]) publish(slot);
+      const Receive& receive = receives_[slot];
+      if (view_.claims[slot].load() != claimOf(kAbandoned, receive.number)) continue;
+      if (receives && receive.outstanding && !known[slot]) publish(slot);
       view_.claims[slot] = 0;
     }
   }

@@ -134,6 +134,7 @@ TEST(containment_of_receives_that_killed_senders_had_claimed) {
     parent.put(true);
     // All receives are posted again: as many messages arrive without posting another one.
     for (uint32_t i = 0; i < kReceives; ++i) CHECK_EQ(endpoint.next().status, Status::kOk);
+    parent.get<bool>();
   });
   const auto peer = survivor.get<Address>();
   Shape patient;
@@ -167,9 +168,16 @@ TEST(containment_of_receives_that_killed_senders_had_claimed) {
       CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
       CHECK_EQ(endpoint.next().status, Status::kOk);
     }
+    // None was posted twice.
+    Shape impatient;
+    impatient.rnrRetry = 0;
+    Endpoint another(device, impatient);
+    CHECK_EQ(another.send(peer, {buffer.all()}), 0);
+    CHECK_EQ(another.next().status, Status::kRemoteRnr);
   });
   last.put(survivor.get<bool>());
   last.join();
+  survivor.put(true);
   survivor.join();
 }
 
