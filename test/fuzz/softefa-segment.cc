@@ -108,7 +108,7 @@ class Script {
       case 4:
         return change(&header_.visitors[input_.below(4)].tenancy, sizeof(uint32_t), true);
       default:
-        return change(&header_.looks, sizeof(uint32_t), true);
+        return change(&header_.doorbellPolls, sizeof(uint32_t), true);
     }
   }
 

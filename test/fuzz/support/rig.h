@@ -136,13 +136,13 @@ struct Rig {
     const uint64_t access = local ? FI_SEND | FI_RECV : 0;
     const fab::Staging::Layout layout{8, 64, access};
     if (staged) {
-      endpoint.staging = std::make_shared<fab::Staging>(&provider.domain, layout, kSlots);
+      endpoint.memory.sends = std::make_shared<fab::Staging>(&provider.domain, layout, kSlots);
     }
-    endpoint.registers = local;
-    endpoint.copied = std::make_shared<fab::Staging>(
+    endpoint.memory.registers = local;
+    endpoint.memory.copied = std::make_shared<fab::Staging>(
         &provider.domain, fab::Staging::Layout{0, fab::kCarried, access}, kSlots);
     if (!receivesStaged) return;
-    endpoint.receiveStaging =
+    endpoint.memory.receives =
         std::make_shared<fab::ReceiveStaging>(&provider.domain, layout, kSlots);
     ++queue->stagedEndpoints;
   }
