@@ -86,10 +86,7 @@ uint32_t FakeDomain::addBatch(const std::vector<Operation>& operations) {
     batch->shared()[i] = operations[i];
     batch->shared()[i].request = static_cast<uint32_t>(i);
   }
-  const uint32_t handle =
-      engine.batches.table.insert(std::move(batch), fab::Batches::Table::Handles::kLasting);
-  entries_[handle] = static_cast<uint32_t>(operations.size());
-  return handle;
+  return engine.batches.table.insert(std::move(batch), fab::Batches::Table::Handles::kLasting);
 }
 
 Operation FakeDomain::submission(uint32_t batch, double times) {
@@ -98,7 +95,7 @@ Operation FakeDomain::submission(uint32_t batch, double times) {
   operation.endpoint = endpoint->handle;
   operation.memory = batch;
   operation.offset = 1;  // its version
-  operation.length = entries_[batch];
+  operation.length = (*engine.batches.table.find(batch))->capacity();
   operation.times = times;
   return operation;
 }

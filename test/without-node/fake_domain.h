@@ -63,7 +63,6 @@ class FakeDomain {
   std::shared_ptr<fab::CompletionQueue> queue_;
   std::shared_ptr<fab::AddressVector> vector_;
   std::vector<std::unique_ptr<uint8_t[]>> bytes_;
-  std::unordered_map<uint32_t, uint32_t> entries_;  // of batches
   std::unordered_map<uint32_t, fab::Completion> completions_;
   uint32_t requests_ = 0;
   uint32_t tail_ = 0;

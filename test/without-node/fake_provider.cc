@@ -8,9 +8,7 @@ using fab::OpCode;
 
 namespace without_node {
 
-FakeProvider& FakeProvider::of(const void* context) {
-  return *static_cast<FakeProvider*>(const_cast<void*>(context));
-}
+FakeProvider& FakeProvider::of(void* context) { return *static_cast<FakeProvider*>(context); }
 
 FakeProvider::FakeProvider() {
   objectOps_.size = sizeof(objectOps_);

@@ -51,7 +51,7 @@ class FakeProvider {
     int error;
   };
 
-  static FakeProvider& of(const void* context);
+  static FakeProvider& of(void* context);
   template <typename Message>
   ssize_t post(fab::OpCode code, const Message& message, uint64_t flags, uint64_t tag = 0);
   ssize_t read(void* buffer, size_t count);

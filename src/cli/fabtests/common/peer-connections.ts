@@ -28,7 +28,10 @@ export class PeerConnections {
     this.#link = link;
   }
 
-  /** Meets the server's client out of band, among those that have connected. The last of `clients` ends the wait. */
+  /**
+   * Meets the server's client out of band, among those that have connected. If it is the only one of `clients`, no more
+   * may connect.
+   */
   async takeClient<T>(proof: Proof<OobSocket, T>, clients: number): Promise<T> {
     if (this.visitors === undefined) throw new Error('there is no out-of-band connection');
     const [oob, value] = await this.visitors.client(proof);
@@ -39,7 +42,7 @@ export class PeerConnections {
   }
 
   /** Whether a connection would show that the peer has ended. */
-  get showEnd(): boolean {
+  get noticesEnd(): boolean {
     return this.link !== undefined || this.oob !== undefined;
   }
 

@@ -198,7 +198,7 @@ export class Session {
    * TCP connection would show that the peer has ended.
    */
   get passiveTimeout(): number {
-    return this.connections.showEnd ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
+    return this.connections.noticesEnd ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
   }
 
   /** Drives the engine until a promise is settled. */

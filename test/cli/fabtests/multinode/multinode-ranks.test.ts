@@ -43,11 +43,11 @@ async function onHosts(ranks: number, nics: number, ...args: string[]): Promise<
 
 /** `nodes`: whether each rank is on a node of its own. */
 function expectFull({ ranks, values }: MatrixResult, count: number, nodes = false): void {
-  const membershipOf = (rank: number) =>
+  const placeOf = (rank: number) =>
     nodes
       ? { rank, host: `${hostname()} (node ${rank})`, machine: rank }
       : { rank, host: hostname(), machine: 0 };
-  expect(ranks).toEqual(Array.from({ length: count }, (_, rank) => membershipOf(rank)));
+  expect(ranks).toEqual(Array.from({ length: count }, (_, rank) => placeOf(rank)));
   for (const [i, row] of values.entries()) {
     for (const [j, value] of row.entries()) {
       if (i === j) expect(value).toBeNull();
