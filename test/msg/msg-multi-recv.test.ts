@@ -1,6 +1,7 @@
 import { Fabric, type MultiRecv, type MultiRecvMessage } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
+import { until } from '../support/lifecycle.js';
 import { available, closing, entryOf, fabricError, Guarded, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
@@ -226,6 +227,8 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     for (const size of [100, 200, 300, 400, 500]) {
       await wire.done(wire.a.send(pattern(size, size), wire.toB));
     }
+    // A completed send does not mean that the message has arrived.
+    await wire.done(until(() => wire.b.domain.stats().completions >= 5));
     expectBytes((await wire.done(stream.next())).value.bytes, pattern(100, 100));
     await wire.done(stream.return());
     const target = new Uint8Array(200);
