@@ -72,17 +72,7 @@ bool Engine::cancelPosted(uint32_t request) {
   if (!isReceive(found->code)) return false;
   CompletionQueue& queue = *found->endpoint->receiveQueue;
   if (!queue.closed()) readQueue(queue);  // it may have ended
-  return !found->live || found->request != request || recall(*found);
-}
-
-void Engine::recallReceives(BatchRun& run) {
-  std::vector<Op*> receives;
-  ops.forEachLive([&](Op& op) {
-    if (op.run == &run && isReceive(op.code)) receives.push_back(&op);
-  });
-  for (Op* op : receives) {
-    if (op->live && op->run == &run) recall(*op);
-  }
+  return !found->live || found->request != request || receives.recall(*found);
 }
 
 }  // namespace fab

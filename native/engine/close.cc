@@ -44,7 +44,7 @@ void Closings::start(Endpoint& endpoint, uint32_t request, std::chrono::microsec
   endpoint.closing = true;
   cancelLanes(endpoint);
   engine_.unblock(endpoint);
-  engine_.cancelReceives(endpoint);
+  engine_.receives.cancel(endpoint);
   const auto now = std::chrono::steady_clock::now();
   const auto linger = endpoint.announced() ? Endpoint::kLinger : std::chrono::milliseconds(0);
   auto held = std::static_pointer_cast<Endpoint>(endpoint.shared_from_this());

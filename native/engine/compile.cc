@@ -145,7 +145,7 @@ void Batches::resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted) {
       known ? engine_.resolve(*item.operation, endpoint, resolved, false, accepted) : -FI_EINVAL;
   item.refusal = engine_.refusal;
   if (item.error != 0) return;
-  const size_t segments = engine_.addSurplus(*item.operation, endpoint, resolved);
+  const size_t segments = engine_.receives.addSurplus(*item.operation, endpoint, resolved);
   fillCall(item, *item.operation, resolved, segments);
 }
 
@@ -261,8 +261,9 @@ bool Batches::advanceOnce(BatchRun& run, Endpoint& endpoint, Side side) {
         ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address,
                              resolved.targets[0]);
       } else if (ret == 0) {
-        ret = dispatch(endpoint.get(), o, resolved, engine_.addSurplus(o, endpoint, resolved),
-                       run.contextOf(o.request), o.flags | more | defaults);
+        ret = dispatch(endpoint.get(), o, resolved,
+                       engine_.receives.addSurplus(o, endpoint, resolved), run.contextOf(o.request),
+                       o.flags | more | defaults);
       }
       if (ret == 0) posted(run, o);
     }

@@ -104,7 +104,7 @@ void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
   if (isArrival(entry.flags)) {
     arrived(queue, entry.data, static_cast<double>(entry.len));
-    if (queue.stagedEndpoints > 0 && consumedByWrite(entry.op_context)) return;
+    if (queue.stagedEndpoints > 0 && receives.consumedByWrite(entry.op_context)) return;
     if (!queue.dataConsumes) return;  // the context may be any value
   }
   if (BatchRun::isContext(entry.op_context)) return completeShared(queue, entry, source);
@@ -136,7 +136,7 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
       Completion result = toCompletion(entry, queue.format());
       const Endpoint& endpoint = **endpoints.find(run->endpoint);  // a live run keeps it open
       if (source != FI_ADDR_NOTAVAIL) result.source = endpoint.av->peerOf(source);
-      truncateReported(result, FailedOperation::of(*run, index), endpoint);
+      receives.truncate(result, FailedOperation::of(*run, index), endpoint);
       return batches.finish(*run, result);
     }
     return batches.succeeded(*run, length);
@@ -144,35 +144,10 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
   batches.succeeded(*run, 0);
 }
 
-void Engine::complete(Op& op, const Completion& completion) {
+void Engine::complete(Op& op, const Completion& result) {
   if (!op.live) return;  // its endpoint was closed before, so the op is settled and not reused
-  if (op.code == OpCode::kStagedReceive) return completeStaged(op, completion);
-  Completion result = completion;
-  // With FI_RX_CQ_DATA, a write with data consumes a receive, but its bytes are in the memory that
-  // it names.
-  const bool fills = isReceive(op.code) && (result.flags & FI_REMOTE_WRITE) == 0;
-  if (fills && result.status == 0 && result.length > op.totalLength && !op.bufferless) {
-    truncateReported(result, FailedOperation::of(op), *op.endpoint);
-  }
-  if (op.parts > 0) return completePart(op, result);
-  const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
-  if (partial && op.endpoint->draining) return;
-  if (isReceive(op.code) && result.status == 0) {
-    result.arrival = ++arrivals_;
-    if (op.recalled && !op.endpoint->draining) {
-      keep(op, result);
-      if (partial) return;
-      result.status = FI_ECANCELED;
-    }
-  }
-  if (partial) {
-    result.event = Event::kPartial;
-    result.request = op.request;
-    ++control_->stats.completions;
-    control_->stats.bytes += static_cast<uint64_t>(result.length);
-    reports.push(result);
-    return;
-  }
+  if (op.code == OpCode::kStagedReceive) return receives.completeStaged(op, result);
+  if (isReceive(op.code)) return receives.complete(op, result);
   if (op.staging != 0) op.endpoint->freeSlot(op.staging);
   finish(op, result);
 }

@@ -19,10 +19,14 @@ class Counter : public Resource {
   Engine& engine() const { return engine_; }
   fid_cntr* get() const { return counter_.get(); }
 
-  // The provider counts receives that Engine::truncate fails as successes. The engine corrects
-  // that.
+  // The value, which is exact only after the completions that it counts have been read. Must not be
+  // called while a queue is being read.
+  uint64_t successes() const;
+  // Called for a failed receive that the provider has counted as a success: Receives::truncate().
+  void countAsFailed();
+
+  // The provider counts such receives.
   bool overcounts = false;
-  uint64_t corrections = 0;
 
  protected:
   int closeSelf() override;
@@ -30,6 +34,7 @@ class Counter : public Resource {
  private:
   Engine& engine_;
   Fid<fid_cntr> counter_;
+  uint64_t corrections_ = 0;
 };
 
 }  // namespace fab

@@ -11,7 +11,7 @@ Failure counterFailed() { return {FI_EAVAIL, {"fi_cntr_wait", "the counter's err
 Failure counterClosed() { return {FI_ECANCELED, {"", "the counter was closed"}}; }
 
 CounterThreshold::State CounterThreshold::state(uint64_t more) const {
-  if (counter->engine().successesOf(*counter) >= value + more) return State::kReached;
+  if (counter->successes() >= value + more) return State::kReached;
   return fi_cntr_readerr(counter->get()) == errors ? State::kBelow : State::kFailed;
 }
 

@@ -20,7 +20,8 @@ Reach Engine::reachOf(const Operation& o) {
   return reach;
 }
 
-bool Engine::onDevice(const Op& op) {
+bool Engine::isOnDevice(const Op& op) {
+  if (!usesDeviceMemory_) return false;
   const auto isDevice = [this](uint32_t handle) {
     const Memory* memory = memories.find(handle);
     return memory != nullptr && memory->reach != Reach::kHost;

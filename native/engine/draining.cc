@@ -39,7 +39,7 @@ void Closings::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
     if (!endpoint->waits() || endpoint->draining) continue;
     endpoint->closing = true;
     cancelLanes(*endpoint);
-    engine_.cancelReceives(*endpoint);
+    engine_.receives.cancel(*endpoint);
     waiting.push_back(endpoint.get());
   }
   const auto deadline = std::chrono::steady_clock::now() + kDrain;

@@ -56,7 +56,7 @@ bool Batches::cancel(BatchRun& run) {
                    [&](const Operation&) { cancelRest(run, side, kCancelled); });
   }
   if (ended()) return true;
-  engine_.recallReceives(run);
+  engine_.receives.recall(run);
   if (ended()) return true;
   cancelPosted(endpoint, run);
   if (!endpoint.receiveQueue->closed()) engine_.readQueue(*endpoint.receiveQueue);

@@ -37,7 +37,7 @@ int Endpoint::closeOrPark() {
   }
   // The provider would remove the file in fi_close(3).
   if (stuck && !shared.file.empty()) shm_unlink(("/" + shared.file).c_str());
-  engine_.recall(*this);
+  engine_.receives.recall(*this);
   // The operations in flight keep their memory, even after these peers have closed.
   engine_.parking.park({{memory.sends, memory.copied, memory.receives, shared.lock},
                         std::move(events_),

@@ -22,10 +22,10 @@
 #include "closings.h"
 #include "counters.h"
 #include "failures.h"
-#include "held.h"
 #include "in_flight.h"
 #include "layout.h"
 #include "op_pool.h"
+#include "receives.h"
 #include "reports.h"
 #include "resolve.h"
 #include "rings.h"
@@ -54,8 +54,6 @@ struct CqErrEntry;
 //   events     errors of endpoints that belong to no operation     events.cc
 //   cancel     cancellation of requests                            cancel.cc
 //   aborts     posted operations that the caller has aborted       aborts.cc
-//   receives   messages that arrive for aborted receives           receives.cc
-//   staged     receives into the package's own memory              staged_receives.cc
 //   in flight  a list of the operations in flight                  in_flight.cc
 //   renew      reuse of the handles of closed objects              renew.cc
 //   client     operations of native code, such as the transfer engine's  client.cc
@@ -108,6 +106,7 @@ class Engine {
   Parking parking;
   Reports reports{completions_};
   Batches batches{*this};
+  Receives receives{*this};
   CounterWaits counterWaits{reports};
   Closings closings{*this};
 
@@ -133,8 +132,6 @@ class Engine {
   void removeQueue(CompletionQueue& queue);
   const std::vector<CompletionQueue*>& queues() const { return queues_; }
 
-  // Cancels the receives of an endpoint, and reads completions meanwhile.
-  void recall(Endpoint& endpoint);
   // Reads the completions of an endpoint, by which its provider makes progress.
   void readQueues(const Endpoint& endpoint);
   // Makes every batch resolve its operations again, because an object that it may use has closed.
@@ -148,7 +145,6 @@ class Engine {
   // Called for a request that begins outside of the submission ring: discards the unread
   // cancellations of an earlier request with its number.
   void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
-  uint64_t successesOf(const Counter& counter);
   // Counts an arrival, or reports it to the stream or the waiting request.
   void countArrival(CompletionQueue& queue, uint64_t data, double length);
   static std::string describeLost(const CompletionQueue& queue);
@@ -212,29 +208,35 @@ class Engine {
   // memory that has no descriptor.
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
               bool copied = false, uint64_t accepted = kNow);
-  // Returns the number of segments of a receive as it is posted. Some providers fail if a message
-  // does not fit: their receives end in memory that takes the rest.
-  size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
   unsigned readQueue(CompletionQueue& queue);
-  // Cancels the receives of a run that are operations of their own.
-  void recallReceives(BatchRun& run);
   // Counts operations and runs in flight.
   void countInFlight(int change, bool transmits) {
     inFlight_ += static_cast<uint64_t>(change);
     if (transmits) transmitting_ += static_cast<uint64_t>(change);
   }
+  // Makes an operation keep the objects that it uses, until its completion.
+  void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
+  // Completes an operation, and releases these objects.
+  void finish(Op& op, Completion result);
+  // Posts the first operation of a lane. Returns false if the provider has no room for it.
+  bool retryFront(Endpoint& endpoint, Lane& lane);
+  // Called when a lane of an endpoint holds operations.
+  void noteBlocked(Endpoint& endpoint);
   // Called when an operation leaves its lane, posted or not.
   void letGo(const Operation& operation);
   // The operations that wait in the lanes of an endpoint are not posted any more.
   void unblock(Endpoint& endpoint);
-  // Cancels the posted receives of an endpoint.
-  void cancelReceives(Endpoint& endpoint);
   // Reads no queue any more.
   void stopReading();
   // Reports to the client that the provider has broken an endpoint.
   void reportBroken(const Failure& why) {
     if (client_) client_->broken(why);
   }
+  // Whether the CPU cannot reach the bytes of an operation.
+  bool isOnDevice(const Operation& operation) {
+    return usesDeviceMemory_ && reachOf(operation) != Reach::kHost;
+  }
+  bool isOnDevice(const Op& op);
   // Records the details of a failed operation.
   uint32_t detail(const Failure& failure, const FailedOperation& operation);
   // Releases the objects that a posted operation kept.
@@ -268,15 +270,11 @@ class Engine {
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
   int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
-  void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, Side side);
-  bool retryFront(Endpoint& endpoint, Lane& lane);
-  void noteBlocked(Endpoint& endpoint);
 
   // device_memory.cc
   Reach reachOf(const Operation& operation);
-  bool onDevice(const Op& op);
   const char* whyNotOnDevice(const Operation& operation, const Endpoint& endpoint);
 
   // resolve.cc
@@ -291,7 +289,6 @@ class Engine {
   void breakQueue(CompletionQueue& queue, uint32_t status);
   void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void complete(Op& op, const Completion& completion);
-  void finish(Op& op, Completion result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
   bool isSilent(uint32_t peer);
@@ -322,47 +319,6 @@ class Engine {
   void countAborted(uint32_t memory);
   void endAborted(uint32_t memory);
 
-  // receives.cc
-  size_t piecesOf(const Op& op, iovec* pieces);
-  void deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
-               const iovec* pieces, size_t count);
-  bool takeHeld(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
-                BatchRun* run);
-  void endBuffer(const Operation& operation, Completion result);
-  bool fillFromHeld(const Operation& operation, Endpoint& endpoint, iovec& rest);
-  void hold(Endpoint& endpoint, Held::Message message);
-  void fill(Op& op, Completion result, const uint8_t* from);
-  void keep(const Op& op, const Completion& result);
-  void returnMessage(const Operation& operation);
-  bool recall(Op& op);
-
-  // multi_receives.cc
-  size_t leastFree(const Endpoint& endpoint);
-  bool waitsForBuffer(const Operation& operation, const Endpoint& endpoint) const;
-  void beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest);
-  void useUp(Op& op, double used);
-  ssize_t postPart(Op& op);
-  void completePart(Op& op, Completion result);
-  void finishBuffer(Op& op, const Completion& result);
-  bool takesAnother(Op& op, Completion& result);
-  void skipMessage(Op& op, const Completion& failure);
-  bool postRest(Op& op, Completion& result);
-  bool resumeReceives(Endpoint& endpoint);
-
-  // truncation.cc
-  void truncate(Completion& result, const FailedOperation& receive);
-  void truncateReported(Completion& result, const FailedOperation& receive,
-                        const Endpoint& endpoint);
-  void countAsFailed(Counter& counter);
-
-  // staged_receives.cc
-  ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run,
-                     EngineClient* client);
-  ssize_t postSlot(Endpoint& endpoint);
-  bool replenish(Endpoint& endpoint);
-  void completeStaged(Op& slot, Completion result);
-  bool consumedByWrite(void* context);
-
   // renew.cc
   size_t wornSlots() const {
     return memories.worn() + remotes.worn() + peers.worn() + endpoints.worn() + queueHandles.worn();
@@ -392,7 +348,6 @@ class Engine {
   uint64_t transmitting_ = 0;  // of these, all except receives and runs of only receives
   uint64_t epoch_ = 1;
   size_t renewAt_ = kWornSlots;
-  uint32_t arrivals_ = 0;  // number of messages that have arrived
 
   std::timed_mutex ownership_;
   CallLimit callLimit_;

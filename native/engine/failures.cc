@@ -77,7 +77,7 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
   if (op == nullptr) return reports.unsolicited(queue, result.status, result.error);
   const bool aborted = entry.prov_errno != 0 &&
                        entry.prov_errno == op->endpoint->traits.abortedBySender && cause == nullptr;
-  if (aborted && op->parts > 0 && !op->recalled) return skipMessage(*op, result);
+  if (aborted && op->parts > 0 && !op->recalled) return receives.skipMessage(*op, result);
   complete(*op, result);
 }
 

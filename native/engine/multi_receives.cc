@@ -12,35 +12,33 @@
 namespace fab {
 
 // The number of free bytes from which a buffer takes another message.
-size_t Engine::leastFree(const Endpoint& endpoint) {
+size_t Receives::leastFree(const Endpoint& endpoint) {
   size_t least = 1;
   size_t size = sizeof(least);
   fi_getopt(&endpoint.get()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &size);
   return std::max<size_t>(least, 1);
 }
 
-// Whether a receive must wait until the buffer before it is used up.
-bool Engine::waitsForBuffer(const Operation& o, const Endpoint& endpoint) const {
+bool Receives::waitsForBuffer(const Operation& o, const Endpoint& endpoint) const {
   if (!endpoint.hasBuffer()) return false;
   const BatchRun* const run = runIn(o);
   return run != nullptr ? run->batch->receivesMessages : o.code == OpCode::kRecv;
 }
 
-// Called when the provider has accepted the free part of a buffer.
-void Engine::beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest) {
+void Receives::beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest) {
   const double used = op.length - static_cast<double>(rest.iov_len);
   op.parts = 1;
   useUp(op, used);
   endpoint.buffer = &op;
 }
 
-void Engine::useUp(Op& op, double used) {
+void Receives::useUp(Op& op, double used) {
   op.offset += used;
   op.length -= used;
   op.totalLength = op.length;
 }
 
-ssize_t Engine::postPart(Op& op) {
+ssize_t Receives::postPart(Op& op) {
   Endpoint& endpoint = *op.endpoint;
   Operation o{};
   o.code = OpCode::kRecv;
@@ -48,15 +46,15 @@ ssize_t Engine::postPart(Op& op) {
   o.memory = op.memory;
   o.offset = op.offset;
   o.length = op.length;
-  refusal = "";
+  engine_.refusal = "";
   Resolved resolved;
-  if (const int ret = resolve(o, endpoint, resolved, false, 0); ret != 0) return ret;
+  if (const int ret = engine_.resolve(o, endpoint, resolved, false, 0); ret != 0) return ret;
   const size_t segments = addSurplus(o, endpoint, resolved);
   return dispatch(endpoint.get(), o, resolved, segments, &op, endpoint.receiveFlags);
 }
 
-// Called when the receive of a part has ended.
-void Engine::completePart(Op& op, Completion result) {
+// The receive of a part has ended.
+void Receives::completePart(Op& op, Completion result) {
   Endpoint& endpoint = *op.endpoint;
   if (result.status == 0) {
     result.arrival = ++arrivals_;
@@ -71,41 +69,36 @@ void Engine::completePart(Op& op, Completion result) {
   finishBuffer(op, result);
 }
 
-void Engine::finishBuffer(Op& op, const Completion& result) {
+void Receives::finishBuffer(Op& op, const Completion& result) {
   Endpoint& endpoint = *op.endpoint;
   endpoint.buffer = nullptr;
-  finish(op, result);
-  if (!endpoint.closing && !endpoint.behindBuffer.empty() && !resumeReceives(endpoint)) {
-    noteBlocked(endpoint);
+  engine_.finish(op, result);
+  if (!endpoint.closing && !endpoint.behindBuffer.empty() && !resumeBehindBuffer(endpoint)) {
+    engine_.noteBlocked(endpoint);
   }
 }
 
 // Delivers a message and posts the rest of the buffer. Returns false if the buffer ends with this
 // completion.
-bool Engine::takesAnother(Op& op, Completion& result) {
+bool Receives::takesAnother(Op& op, Completion& result) {
   Endpoint& endpoint = *op.endpoint;
   useUp(op, result.length);
   if (endpoint.closing || op.length < static_cast<double>(leastFree(endpoint))) {
     result.flags |= FI_MULTI_RECV;
     return false;
   }
-  result.event = Event::kPartial;
-  result.request = op.request;
-  ++control_->stats.completions;
-  control_->stats.bytes += static_cast<uint64_t>(result.length);
-  reports.push(result);
+  reportPart(op, result);
   return postRest(op, result);
 }
 
-// Called when the sender has aborted the message that was arriving.
-void Engine::skipMessage(Op& op, const Completion& failure) {
-  reports.unsolicited(*op.endpoint->receiveQueue, failure.status, failure.error);
+void Receives::skipMessage(Op& op, const Completion& failure) {
+  engine_.reports.unsolicited(*op.endpoint->receiveQueue, failure.status, failure.error);
   Completion end{};
   if (!postRest(op, end)) finishBuffer(op, end);
 }
 
 // Posts the rest of a buffer. Returns false if the buffer ends with this completion.
-bool Engine::postRest(Op& op, Completion& result) {
+bool Receives::postRest(Op& op, Completion& result) {
   const ssize_t ret = postPart(op);
   if (ret == 0) {
     ++op.parts;
@@ -116,15 +109,16 @@ bool Engine::postRest(Op& op, Completion& result) {
   result.flags = FI_MULTI_RECV;
   if (isFull(ret, OpCode::kRecv, op.endpoint->inFlight > 1)) return false;
   result.status = static_cast<uint32_t>(-ret);
-  result.error = detail({result.status, {callOf(OpCode::kRecv), refusal}}, FailedOperation::of(op));
+  result.error = engine_.detail({result.status, {callOf(OpCode::kRecv), engine_.refusal}},
+                                FailedOperation::of(op));
   return false;
 }
 
 // Posts the receives that have waited for a buffer. Returns false if the provider has no room.
-bool Engine::resumeReceives(Endpoint& endpoint) {
+bool Receives::resumeBehindBuffer(Endpoint& endpoint) {
   Lane& lane = endpoint.behindBuffer;
   while (!lane.empty() && endpoint.buffer == nullptr) {
-    if (!retryFront(endpoint, lane)) return false;
+    if (!engine_.retryFront(endpoint, lane)) return false;
   }
   return true;
 }

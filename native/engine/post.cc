@@ -21,7 +21,7 @@ void Engine::consume(const Operation& operation) {
     case OpCode::kCloseEndpoint:
       return closings.closeEndpoint(operation);
     case OpCode::kGiveBack:
-      return returnMessage(operation);
+      return receives.giveBack(operation);
     default:
       break;
   }
@@ -31,7 +31,7 @@ void Engine::consume(const Operation& operation) {
   }
   Endpoint& endpoint = **found;
   const Side side = sideOf(operation.code);
-  if (side == Side::kReceive && waitsForBuffer(operation, endpoint)) {
+  if (side == Side::kReceive && receives.waitsForBuffer(operation, endpoint)) {
     return wait(endpoint.behindBuffer, operation);
   }
   Lane& lane = endpoint.lane(side);
@@ -85,20 +85,20 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o), accepted); ret != 0) {
     return ret;
   }
-  bool fillable = false;
+  bool filled = false;
   if (isReceive(o.code)) {
     if (!endpoint.held.empty()) {
-      if (usesDeviceMemory_ && reachOf(o) != Reach::kHost) {
+      if (isOnDevice(o)) {
         refusal =
             "a message that arrived for an aborted receive is in host memory: receive it there "
             "first";
         return -FI_EOPNOTSUPP;
       }
-      if (takeHeld(o, endpoint, resolved, run)) return 0;
-      fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
-      if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;
+      const Receives::Filled part = receives.takeHeld(o, endpoint, resolved, run);
+      if (part == Receives::Filled::kAll) return 0;
+      filled = part == Receives::Filled::kPart;
     }
-    if (endpoint.memory.receives) return postStaged(o, endpoint, run, owner.client);
+    if (endpoint.memory.receives) return receives.postStaged(o, endpoint, run, owner.client);
   }
   const bool asWrite = isRma(o.code) && endpoint.traits.injectsAsWrites;
   if (isInject(o.code) && !asWrite && !endpoint.memory.sends && !endpoint.traits.countsSends()) {
@@ -118,7 +118,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return -FI_EINVAL;
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
-  const size_t segments = staged != 0 ? 1 : addSurplus(o, endpoint, resolved);
+  const size_t segments = staged != 0 ? 1 : receives.addSurplus(o, endpoint, resolved);
   const uint64_t flags = endpoint.traits.flagsOf(o) | moreFlag | defaults;
   const bool inParts =
       endpoint.traits.postsParts && isReceive(o.code) && (o.flags & FI_MULTI_RECV) != 0;
@@ -133,32 +133,31 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       ops.give(op);
     }
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
-    if (ret != -FI_EAGAIN || !fillable) return ret;
-    endBuffer(o, {});  // its content must not be overwritten
+    if (ret != -FI_EAGAIN || !filled) return ret;
+    receives.endBuffer(o);  // its content must not be overwritten
     return 0;
   }
   op->run = run;
   op->client = owner.client;
   op->staging = staged;
   own(*op, o, endpoint, owner.keepsPeer);
-  if (inParts) beginBuffer(*op, endpoint, resolved.iov[0]);
+  if (inParts) receives.beginBuffer(*op, endpoint, resolved.iov[0]);
   ++control_->stats.operations;
   return 0;
 }
 
-// Makes the operation keep the objects that it uses, until its completion.
 void Engine::own(Op& op, const Operation& o, Endpoint& endpoint, bool keepsPeer) {
   op.live = true;
-  endpoint.hasSent |= !isReceive(o.code);
   op.endpoint = &endpoint;
   op.request = o.request;
   op.code = o.code;
-  const bool receives = isReceive(o.code);
-  op.multiRecv = receives && (o.flags & FI_MULTI_RECV) != 0;
+  const bool transmits = !isReceive(o.code);
+  endpoint.hasSent |= transmits;
+  op.multiRecv = !transmits && (o.flags & FI_MULTI_RECV) != 0;
   op.recalled = false;
   op.parts = 0;
-  op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
-  op.bufferless = receives && (o.flags & kBufferless) != 0;
+  op.claiming = !transmits && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
+  op.bufferless = !transmits && (o.flags & kBufferless) != 0;
   op.peer = keepsPeer ? o.peer : 0;
   op.memory = isCarried(o) ? 0 : o.memory;
   op.offset = o.offset;
@@ -166,8 +165,8 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint, bool keepsPeer)
   if (Memory* memory = memories.find(op.memory)) ++memory->inFlight;
   if (Peer* peer = peers.find(op.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
-  countInFlight(1, !receives);
-  if (!receives) ++endpoint.sending;
+  countInFlight(1, transmits);
+  if (transmits) ++endpoint.sending;
   if (o.segments == 0) return;
   op.more = std::make_unique<std::vector<Segment>>();
   for (size_t i = 0; i < o.segments; ++i) {
@@ -221,7 +220,7 @@ unsigned Engine::retryBlocked() {
   const uint64_t before = control_->stats.operations;
   for (size_t i = 0; i < blocked_.size();) {
     Endpoint& endpoint = *blocked_[i];
-    const bool receivesDone = resumeReceives(endpoint) && retryLane(endpoint, Side::kReceive);
+    const bool receivesDone = receives.resume(endpoint) && retryLane(endpoint, Side::kReceive);
     const bool sendsDone = retryLane(endpoint, Side::kSend);
     if (receivesDone && sendsDone) {
       blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
@@ -234,12 +233,10 @@ unsigned Engine::retryBlocked() {
 
 // Posts operations that wait in a lane. Returns true if the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, Side side) {
-  const bool receives = side == Side::kReceive;
-  if (receives && endpoint.memory.receives && !replenish(endpoint)) return false;
   Lane& lane = endpoint.lane(side);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;
-    if (receives && waitsForBuffer(lane.front(), endpoint)) {
+    if (side == Side::kReceive && receives.waitsForBuffer(lane.front(), endpoint)) {
       endpoint.behindBuffer.push(lane.front());
       lane.pop();
     } else if (!retryFront(endpoint, lane)) {
@@ -249,7 +246,6 @@ bool Engine::retryLane(Endpoint& endpoint, Side side) {
   return true;
 }
 
-// Posts the first operation of a lane. Returns false if the provider has no room for it.
 bool Engine::retryFront(Endpoint& endpoint, Lane& lane) {
   Operation& operation = lane.front();
   if (BatchRun* const run = runIn(operation); run != nullptr) {

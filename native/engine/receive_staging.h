@@ -19,6 +19,13 @@ struct ReceiveStaging {
   ReceiveStaging(fid_domain* domain, const Staging::Layout& layout, size_t limit)
       : memory(domain, layout, limit) {}
 
+  // The oldest waiting receive, which waits no more.
+  Op& takeWaiting() {
+    Op& op = *waiting.front();
+    waiting.pop_front();
+    return op;
+  }
+
   Staging memory;
   size_t posted = 0;  // slots that are posted to the provider
   std::deque<Op*> waiting;

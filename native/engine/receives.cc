@@ -1,5 +1,5 @@
-// Aborted receives, and the messages that still arrive for them. The endpoint's next receives get
-// these messages.
+// The completions of receives. A message that arrives for an aborted receive is held, and one of
+// the endpoint's next receives gets it.
 #include <algorithm>
 #include <cstring>
 
@@ -36,17 +36,15 @@ size_t sizeOf(const iovec* pieces, size_t count) {
   return total;
 }
 
-const Failure kAborted{FI_ECANCELED, {"", "aborted"}};
-
 constexpr uint64_t kSearches = FI_PEEK | FI_CLAIM | FI_DISCARD;
 
 }  // namespace
 
 // The memory of an operation in flight, which the operation keeps even if the memory is closing.
-size_t Engine::piecesOf(const Op& op, iovec* pieces) {
+size_t Receives::piecesOf(const Op& op, iovec* pieces) {
   size_t count = 0;
   const auto add = [&](uint32_t handle, double offset, double length) {
-    const Memory* memory = memories.find(handle);
+    const Memory* memory = engine_.memories.find(handle);
     if (memory == nullptr) return;
     pieces[count++] = {memory->base + static_cast<uint64_t>(offset), static_cast<size_t>(length)};
   };
@@ -57,20 +55,59 @@ size_t Engine::piecesOf(const Op& op, iovec* pieces) {
 }
 
 // Copies a message to the buffer of a receive, and sets the result.
-void Engine::deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
-                     const iovec* pieces, size_t count) {
+void Receives::copy(Completion& result, const FailedOperation& receive, const uint8_t* from,
+                    const iovec* pieces, size_t count) {
   const auto length = static_cast<size_t>(result.length);
   scatter(from, length, pieces, count);
   const size_t room = sizeOf(pieces, count);
   if (length <= room) return;
   FailedOperation failed = receive;
   failed.room = static_cast<double>(room);
-  truncate(result, failed);
+  fail(result, failed);
 }
 
-// Gives a held message to a receive that is about to be posted. Returns false if none matches.
-bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
-                      BatchRun* run) {
+void Receives::complete(Op& op, Completion result) {
+  // With FI_RX_CQ_DATA, a write with data consumes a receive, but its bytes are in the memory that
+  // it names.
+  const bool fills = (result.flags & FI_REMOTE_WRITE) == 0 && !op.bufferless;
+  if (fills && result.status == 0 && result.length > op.totalLength) {
+    truncate(result, FailedOperation::of(op), *op.endpoint);
+  }
+  if (op.parts > 0) return completePart(op, result);
+  const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
+  if (partial && op.endpoint->draining) return;
+  if (result.status == 0) {
+    result.arrival = ++arrivals_;
+    if (op.recalled && !op.endpoint->draining) {
+      keep(op, result);
+      if (partial) return;
+      result.status = FI_ECANCELED;
+    }
+  }
+  if (partial) return reportPart(op, result);
+  engine_.finish(op, result);
+}
+
+// Reports a message in a multi-receive buffer that takes more messages.
+void Receives::reportPart(const Op& op, Completion result) {
+  result.event = Event::kPartial;
+  result.request = op.request;
+  ++engine_.control().stats.completions;
+  engine_.control().stats.bytes += static_cast<uint64_t>(result.length);
+  engine_.reports.push(result);
+}
+
+Receives::Filled Receives::takeHeld(const Operation& o, Endpoint& endpoint, Resolved& resolved,
+                                    BatchRun* run) {
+  if (takeOne(o, endpoint, resolved, run)) return Filled::kAll;
+  const bool isBuffer = (o.flags & FI_MULTI_RECV) != 0;
+  if (!isBuffer || endpoint.held.first(o.peer) == nullptr) return Filled::kNothing;
+  return fillBuffer(o, endpoint, resolved.iov[0]) ? Filled::kAll : Filled::kPart;
+}
+
+// Gives a held message to a receive of one message. Returns false if none matches.
+bool Receives::takeOne(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
+                       BatchRun* run) {
   if ((o.flags & (kSearches | FI_MULTI_RECV)) != 0) return false;
   const bool tagged = o.code == OpCode::kTrecv;
   Held::Message message;
@@ -78,21 +115,21 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
   Completion result = message.about;
   result.request = o.request;
   const auto receive = FailedOperation::of(o, run != nullptr);
-  deliver(result, receive, message.bytes.data(), resolved.iov, resolved.count);
-  ++control_->stats.operations;
-  ++control_->stats.completions;
-  if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
+  copy(result, receive, message.bytes.data(), resolved.iov, resolved.count);
+  ++engine_.control().stats.operations;
+  ++engine_.control().stats.completions;
+  if (result.status == 0) engine_.control().stats.bytes += static_cast<uint64_t>(result.length);
   if (run != nullptr) {
-    batches.finish(*run, result);
+    engine_.batches.finish(*run, result);
   } else {
-    reports.push(result);
+    engine_.reports.push(result);
   }
   return true;
 }
 
 // Copies held messages to the start of a multi-receive buffer, and sets `rest` to the remaining
 // part. Returns true if the buffer is used up.
-bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
+bool Receives::fillBuffer(const Operation& o, Endpoint& endpoint, iovec& rest) {
   const size_t least = leastFree(endpoint);
   const size_t whole = rest.iov_len;
   Completion result{};
@@ -104,14 +141,14 @@ bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
     result = message.about;
     result.request = o.request;
     result.offset = o.offset + static_cast<double>(whole - rest.iov_len);
-    deliver(result, FailedOperation::of(o, false), message.bytes.data(), &rest, 1);
+    copy(result, FailedOperation::of(o, false), message.bytes.data(), &rest, 1);
     const size_t used = std::min(message.bytes.size(), rest.iov_len);
     rest = {static_cast<uint8_t*>(rest.iov_base) + used, rest.iov_len - used};
     if (!fits) break;
     result.event = Event::kPartial;
-    ++control_->stats.completions;
-    control_->stats.bytes += used;
-    reports.push(result);
+    ++engine_.control().stats.completions;
+    engine_.control().stats.bytes += used;
+    engine_.reports.push(result);
     result = {};
   }
   if (endpoint.held.first(o.peer) == nullptr && rest.iov_len >= least && result.status == 0) {
@@ -121,44 +158,41 @@ bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
   return true;
 }
 
-// Completes a multi-receive buffer that is not posted to the provider.
-void Engine::endBuffer(const Operation& o, Completion result) {
+void Receives::endBuffer(const Operation& o, Completion result) {
   result.event = Event::kOperation;
   result.request = o.request;
   result.flags = FI_MULTI_RECV;
-  ++control_->stats.operations;
-  ++control_->stats.completions;
-  reports.push(result);
+  ++engine_.control().stats.operations;
+  ++engine_.control().stats.completions;
+  engine_.reports.push(result);
 }
 
 // Gives a message to the oldest waiting receive, or keeps it for the next receive.
-void Engine::hold(Endpoint& endpoint, Held::Message message) {
+void Receives::hold(Endpoint& endpoint, Held::Message message) {
   message.about.length = static_cast<double>(message.bytes.size());
   ReceiveStaging* const staged = endpoint.memory.receives.get();
   if (staged == nullptr || staged->waiting.empty()) {
     endpoint.held.put(std::move(message));
     return;
   }
-  Op& op = *staged->waiting.front();
-  staged->waiting.pop_front();
-  fill(op, message.about, message.bytes.data());
+  fill(staged->takeWaiting(), message.about, message.bytes.data());
 }
 
-void Engine::fill(Op& op, Completion result, const uint8_t* from) {
+void Receives::fill(Op& op, Completion result, const uint8_t* from) {
   iovec pieces[Resolved::kMaxSegments];
   result.request = op.request;
-  deliver(result, FailedOperation::of(op), from, pieces, piecesOf(op, pieces));
-  finish(op, result);
+  copy(result, FailedOperation::of(op), from, pieces, piecesOf(op, pieces));
+  engine_.finish(op, result);
 }
 
-// Called when a message has arrived for an aborted receive that could not be cancelled.
-void Engine::keep(const Op& op, const Completion& result) {
+// A message has arrived for an aborted receive that could not be cancelled.
+void Receives::keep(const Op& op, const Completion& result) {
   const bool released = (result.flags & FI_MULTI_RECV) != 0;
   if (released && (result.flags & FI_RECV) == 0) return;  // no message
-  if (usesDeviceMemory_ && onDevice(op)) {
+  if (engine_.isOnDevice(op)) {
     const Failure lost{FI_ECANCELED,
                        {"", "a message arrived in device memory after its receive was aborted"}};
-    return reports.unsolicited(*op.endpoint->receiveQueue, lost);
+    return engine_.reports.unsolicited(*op.endpoint->receiveQueue, lost);
   }
   Held::Message message{result, {}, op.code == OpCode::kTrecv};
   message.about.event = Event::kOperation;
@@ -174,14 +208,17 @@ void Engine::keep(const Op& op, const Completion& result) {
   hold(*op.endpoint, std::move(message));
 }
 
-// JavaScript returns a message that a completed receive got but the program did not take.
-void Engine::returnMessage(const Operation& o) {
-  Endpoint** found = endpoints.find(o.endpoint);
+bool Receives::resume(Endpoint& endpoint) {
+  return resumeBehindBuffer(endpoint) && (!endpoint.memory.receives || replenish(endpoint));
+}
+
+void Receives::giveBack(const Operation& o) {
+  Endpoint** found = engine_.endpoints.find(o.endpoint);
   iovec piece;
   void* desc;
   const bool open = found != nullptr && !(*found)->closing;
-  if (!open || !locate(o.memory, o.offset, o.length, piece, desc))
-    return reports.settle(o.request, 0);
+  if (!open || !engine_.locate(o.memory, o.offset, o.length, piece, desc))
+    return engine_.reports.settle(o.request, 0);
   Held::Message message;
   message.about.arrival = o.remote;
   message.about.source = o.peer;
@@ -191,52 +228,7 @@ void Engine::returnMessage(const Operation& o) {
   message.about.flags = o.flags;
   message.bytes = gather(piece.iov_len, &piece, 1);
   hold(**found, std::move(message));
-  reports.settle(o.request, 0);
-}
-
-// Cancels a posted receive. Returns true if it has ended.
-bool Engine::recall(Op& op) {
-  Endpoint& endpoint = *op.endpoint;
-  if (!endpoint.memory.receives) {
-    const BatchRun* const run = op.run;
-    const uint32_t request = op.request;
-    uint32_t parts;
-    do {
-      parts = op.parts;
-      const int ret = closings.frozen() ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
-      if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
-      if (!op.live || op.run != run || op.request != request) return true;
-    } while (op.parts != parts);  // a message had arrived in a part, and the next one was posted
-    // If its message is arriving, rxm and efa (1.17) return 0 and do not cancel it.
-    op.recalled = true;
-    return false;
-  }
-  auto& waiting = endpoint.memory.receives->waiting;
-  waiting.erase(std::find(waiting.begin(), waiting.end(), &op));
-  const Failure& why = endpoint.closing ? endpoint.end : kAborted;
-  Completion result{};
-  result.status = why.status;
-  result.error = detail(why, FailedOperation::of(op));
-  finish(op, result);
-  return true;
-}
-
-void Engine::cancelReceives(Endpoint& endpoint) {
-  if (closings.frozen()) return;
-  if (endpoint.memory.receives) {
-    while (!endpoint.memory.receives->waiting.empty())
-      recall(*endpoint.memory.receives->waiting.front());
-    return;
-  }
-  ops.forEachLive([&](Op& op) {
-    if (op.endpoint == &endpoint && isReceive(op.code)) fi_cancel(&endpoint.get()->fid, &op);
-  });
-  batches.cancelReceives(endpoint);
-}
-
-void Engine::recall(Endpoint& endpoint) {
-  cancelReceives(endpoint);
-  readQueues(endpoint);
+  engine_.reports.settle(o.request, 0);
 }
 
 }  // namespace fab

@@ -7,33 +7,32 @@
 
 namespace fab {
 
-// Starts a receive into the package's own memory.
-ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run,
-                           EngineClient* client) {
+ssize_t Receives::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run,
+                             EngineClient* client) {
   ReceiveStaging& staged = *endpoint.memory.receives;
   if (staged.posted == staged.waiting.size()) {
     if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
   }
-  Op* op = ops.take();
+  Op* op = engine_.ops.take();
   op->run = run;
   op->client = client;
   op->staging = 0;
-  own(*op, o, endpoint);
+  engine_.own(*op, o, endpoint);
   staged.waiting.push_back(op);
-  ++control_->stats.operations;
+  ++engine_.control().stats.operations;
   return 0;
 }
 
-ssize_t Engine::postSlot(Endpoint& endpoint) {
+ssize_t Receives::postSlot(Endpoint& endpoint) {
   ReceiveStaging& staged = *endpoint.memory.receives;
   uint32_t slot;
   ssize_t ret = staged.memory.take(slot);
   if (ret != 0) {
-    refusal = "memory for the message could not be registered";
-    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    engine_.refusal = "memory for the message could not be registered";
+    if (ret == -FI_EAGAIN) ++engine_.control().stats.backPressure;
     return ret;
   }
-  Op* op = ops.take();
+  Op* op = engine_.ops.take();
   op->live = true;
   op->code = OpCode::kStagedReceive;
   op->endpoint = &endpoint;
@@ -55,40 +54,38 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
     ++staged.posted;
     return 0;
   }
-  ops.give(op);
+  engine_.ops.give(op);
   staged.memory.give(slot);
   if (!isFull(ret, OpCode::kRecv, staged.posted > 0)) return ret;
-  ++control_->stats.backPressure;
+  ++engine_.control().stats.backPressure;
   return -FI_EAGAIN;
 }
 
 // Posts the slots that waiting receives need. Returns false if the provider has no room.
-bool Engine::replenish(Endpoint& endpoint) {
+bool Receives::replenish(Endpoint& endpoint) {
   ReceiveStaging& staged = *endpoint.memory.receives;
   while (staged.posted < staged.waiting.size()) {
-    refusal = "";
+    engine_.refusal = "";
     const ssize_t ret = postSlot(endpoint);
     if (ret == -FI_EAGAIN) return false;
     if (ret == 0) continue;
-    Op& op = *staged.waiting.front();
-    staged.waiting.pop_front();
-    ++control_->stats.errors;
+    Op& op = staged.takeWaiting();
+    ++engine_.control().stats.errors;
     Completion result{};
     result.status = static_cast<uint32_t>(-ret);
-    result.error =
-        detail({result.status, {callOf(OpCode::kRecv), refusal}}, FailedOperation::of(op));
-    finish(op, result);
+    result.error = engine_.detail({result.status, {callOf(OpCode::kRecv), engine_.refusal}},
+                                  FailedOperation::of(op));
+    engine_.finish(op, result);
   }
   return true;
 }
 
-// Called when the provider has completed the receive of a slot.
-void Engine::completeStaged(Op& slot, Completion result) {
+void Receives::completeStaged(Op& slot, Completion result) {
   Endpoint& endpoint = *slot.endpoint;
   ReceiveStaging& staged = *endpoint.memory.receives;
   const uint32_t place = slot.staging;
   const uint8_t* payload = staged.memory.payload(place);
-  ops.give(&slot);
+  engine_.ops.give(&slot);
   --staged.posted;
   if (result.status == 0) {
     const double length = result.length - static_cast<double>(staged.memory.prefix());
@@ -96,35 +93,32 @@ void Engine::completeStaged(Op& slot, Completion result) {
     result.arrival = ++arrivals_;
   }
   if (!staged.waiting.empty()) {
-    Op& op = *staged.waiting.front();
-    staged.waiting.pop_front();
+    Op& op = staged.takeWaiting();
     if (result.status == 0) {
       fill(op, result, payload);
     } else {
-      result.error = reports.attribute(result.error, FailedOperation::of(op));
-      finish(op, result);
+      result.error = engine_.reports.attribute(result.error, FailedOperation::of(op));
+      engine_.finish(op, result);
     }
   } else if (result.status == 0) {
     const auto length = static_cast<size_t>(result.length);
     endpoint.held.put({result, {payload, payload + length}, false});
   } else {
-    reports.unsolicited(*endpoint.receiveQueue, result.status, result.error);
+    engine_.reports.unsolicited(*endpoint.receiveQueue, result.status, result.error);
   }
   staged.memory.give(place);
 }
 
-// Called when a write with data has arrived: efa-direct, on devices without unsolicited write
-// receive. Returns whether it has consumed a slot.
-bool Engine::consumedByWrite(void* context) {
+bool Receives::consumedByWrite(void* context) {
   if (BatchRun::isContext(context)) return false;
   auto* op = static_cast<Op*>(context);
   if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return false;
   Endpoint& endpoint = *op->endpoint;
   ReceiveStaging& staged = *endpoint.memory.receives;
   staged.memory.give(op->staging);
-  ops.give(op);
+  engine_.ops.give(op);
   --staged.posted;
-  if (!replenish(endpoint)) noteBlocked(endpoint);
+  if (!replenish(endpoint)) engine_.noteBlocked(endpoint);
   return true;
 }
 

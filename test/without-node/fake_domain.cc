@@ -54,6 +54,12 @@ uint32_t FakeDomain::addMemory(size_t length) {
   return engine.memories.insert(std::move(memory), fab::Engine::Memories::Handles::kHeldLonger);
 }
 
+void FakeDomain::stageReceives(size_t slots) {
+  const fab::Staging::Layout layout{0, 8, 0};  // not registered
+  endpoint->memory.receives = std::make_shared<fab::ReceiveStaging>(nullptr, layout, slots);
+  ++queue_->stagedEndpoints;
+}
+
 uint32_t FakeDomain::addPeer(fi_addr_t address) {
   fab::Peer peer;
   peer.address = address;
@@ -76,6 +82,19 @@ Operation FakeDomain::send(uint32_t peer, uint32_t memory, double bytes) const {
 Operation FakeDomain::receive(uint32_t memory, double bytes) const {
   Operation operation = send(0, memory, bytes);
   operation.code = OpCode::kRecv;
+  return operation;
+}
+
+Operation FakeDomain::taggedReceive(uint32_t memory, uint64_t tag) const {
+  Operation operation = receive(memory);
+  operation.code = OpCode::kTrecv;
+  operation.tag = tag;
+  return operation;
+}
+
+Operation FakeDomain::multiReceive(uint32_t memory, double bytes) const {
+  Operation operation = receive(memory, bytes);
+  operation.flags = FI_MULTI_RECV;
   return operation;
 }
 
@@ -140,6 +159,13 @@ uint32_t FakeDomain::closeEndpoint(double timeout) {
   operation.endpoint = endpoint->handle;
   operation.length = timeout;
   return submit(operation);
+}
+
+void FakeDomain::giveBack(const Completion& message, uint32_t memory) {
+  Operation operation = receive(memory, message.length);
+  operation.code = OpCode::kGiveBack;
+  operation.remote = message.arrival;
+  submit(operation);
 }
 
 void FakeDomain::turn() {

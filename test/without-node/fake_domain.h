@@ -20,10 +20,15 @@ class FakeDomain {
   FakeDomain(const FakeDomain&) = delete;
 
   uint32_t addMemory(size_t length);
+  uint8_t* bytesOf(uint32_t memory) { return engine.memories.find(memory)->base; }
+  // Makes the endpoint receive into the package's own memory.
+  void stageReceives(size_t slots);
   uint32_t addPeer(fi_addr_t address);
   // Operations of the endpoint with `bytes` bytes of this memory.
   fab::Operation send(uint32_t peer, uint32_t memory, double bytes = 8) const;
   fab::Operation receive(uint32_t memory, double bytes = 8) const;
+  fab::Operation taggedReceive(uint32_t memory, uint64_t tag) const;
+  fab::Operation multiReceive(uint32_t memory, double bytes) const;
   // A batch of these operations. Submissions name it.
   uint32_t addBatch(const std::vector<fab::Operation>& operations);
   fab::Operation submission(uint32_t batch, double times = 0);
@@ -34,6 +39,8 @@ class FakeDomain {
   uint32_t closeMemory(uint32_t memory);
   uint32_t removePeer(uint32_t peer);
   uint32_t closeEndpoint(double timeout);  // ms
+  // Returns the message of a completed receive, which is in this memory.
+  void giveBack(const fab::Completion& message, uint32_t memory);
 
   void turn();
   // The completion of a request; null if there is none yet.

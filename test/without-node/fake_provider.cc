@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <cstring>
 
 using fab::OpCode;
 
@@ -24,6 +25,11 @@ FakeProvider::FakeProvider() {
     of(object->context).cancelled.push_back(context);
     return 0;
   };
+  endpointOps_.getopt = [](fid* object, int, int name, void* value, size_t*) {
+    if (name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+    std::memcpy(value, &of(object->context).leastFree, sizeof(size_t));
+    return 0;
+  };
   messageOps_.size = sizeof(messageOps_);
   messageOps_.sendmsg = [](fid_ep* ep, const fi_msg* message, uint64_t flags) {
     return of(ep->fid.context).post(OpCode::kSend, *message, flags);
@@ -34,6 +40,9 @@ FakeProvider::FakeProvider() {
   taggedOps_.size = sizeof(taggedOps_);
   taggedOps_.sendmsg = [](fid_ep* ep, const fi_msg_tagged* message, uint64_t flags) {
     return of(ep->fid.context).post(OpCode::kTsend, *message, flags, message->tag);
+  };
+  taggedOps_.recvmsg = [](fid_ep* ep, const fi_msg_tagged* message, uint64_t flags) {
+    return of(ep->fid.context).post(OpCode::kTrecv, *message, flags, message->tag);
   };
   queueOps_.size = sizeof(queueOps_);
   queueOps_.read = [](fid_cq* cq, void* buffer, size_t count) {
@@ -74,7 +83,15 @@ void FakeProvider::complete(const Posted& operation) {
   done.entry.op_context = operation.context;
   done.entry.flags = fab::isReceive(operation.code) ? FI_MSG | FI_RECV : FI_MSG | FI_SEND;
   done.entry.len = operation.bytes.iov_len;
+  done.entry.tag = operation.tag;
   entries_.push_back(done);
+}
+
+void FakeProvider::receive(const Posted& operation, size_t length, uint8_t value) {
+  complete(operation);
+  entries_.back().entry.len = length;
+  const size_t fits = std::min(length, operation.bytes.iov_len);
+  if (fits > 0) std::memset(operation.bytes.iov_base, value, fits);
 }
 
 void FakeProvider::fail(const Posted& operation, int error) {

@@ -40,9 +40,13 @@ class FakeProvider {
   std::vector<void*> cancelled;
   std::vector<fi_addr_t> removed;
   bool closed = false;  // the endpoint
+  // FI_OPT_MIN_MULTI_RECV.
+  size_t leastFree = 1;
 
   // Completes a posted operation, or fails it with an fi_errno(3) value.
   void complete(const Posted& operation);
+  // Completes a receive with a message of `length` bytes of this value.
+  void receive(const Posted& operation, size_t length, uint8_t value);
   void fail(const Posted& operation, int error);
 
  private:

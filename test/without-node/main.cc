@@ -32,6 +32,7 @@ int main(int count, char** arguments) {
       {"transfers, one thread", [&] { transfers("tcp", true, rounds); }},
       {"fake, batches", batches},
       {"fake, closings", closings},
+      {"fake, receives", receives},
   };
   std::vector<std::thread> threads;
   for (const auto& [name, program] : programs) {

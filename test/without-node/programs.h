@@ -17,5 +17,6 @@ void transfers(const std::string& provider, bool sameThread, unsigned rounds);
 // Parts of the engine over a fake provider.
 void batches();
 void closings();
+void receives();
 
 }  // namespace without_node
