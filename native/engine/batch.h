@@ -140,7 +140,7 @@ struct BatchRun {
   }
 };
 
-// The run whose rest waits in a lane as this operation; null for other operations.
+// The run whose rest waits for room as this operation; null for other operations.
 inline BatchRun* runIn(const Operation& waiting) {
   return waiting.code == OpCode::kSubmit ? reinterpret_cast<BatchRun*>(waiting.flags) : nullptr;
 }

@@ -67,7 +67,7 @@ class Batches {
   BatchRun* find(uint32_t request);
   // Cancels the parts of a run that can be cancelled. Returns true if the run has ended.
   bool cancel(BatchRun& run);
-  // Cancels the part of a run that waits in a lane.
+  // Cancels the part of a run that waits for room.
   void cancelRest(BatchRun& run, Side side, const Failure& why);
   // Cancels the posted receives of an endpoint's runs.
   void cancelReceives(const Endpoint& endpoint);

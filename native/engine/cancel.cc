@@ -37,7 +37,7 @@ bool Engine::cancelWaiting(uint32_t request) {
   return counterWaits.cancel(request);
 }
 
-// Cancels an operation that waits in a lane. Returns whether there was one.
+// Cancels an operation that waits for room. Returns whether there was one.
 bool Engine::cancelUnposted(uint32_t request) {
   const auto isIt = [&](const Operation& operation) {
     return operation.request == request && operation.code != OpCode::kSubmit;
@@ -48,7 +48,8 @@ bool Engine::cancelUnposted(uint32_t request) {
   };
   bool removed = false;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
-    for (Lane* lane : endpoint->lanes()) removed = removed || lane->removeOne(isIt, refuseIt);
+    for (WaitQueue* queue : endpoint->waitQueues())
+      removed = removed || queue->removeOne(isIt, refuseIt);
   });
   return removed;
 }

@@ -9,11 +9,11 @@
 
 namespace fab {
 
-void Closings::cancelLanes(Endpoint& endpoint) {
+void Closings::cancelWaiting(Endpoint& endpoint) {
   const auto all = [](const Operation&) { return true; };
-  for (Lane* lane : endpoint.lanes()) {
-    const Side side = endpoint.sideOf(*lane);
-    lane->removeIf(all, [&](const Operation& operation) {
+  for (WaitQueue* queue : endpoint.waitQueues()) {
+    const Side side = endpoint.sideOf(*queue);
+    queue->removeIf(all, [&](const Operation& operation) {
       if (BatchRun* const run = runIn(operation); run != nullptr) {
         return engine_.batches.cancelRest(*run, side, endpoint.end);
       }
@@ -42,7 +42,7 @@ void Closings::closeEndpoint(const Operation& operation) {
 
 void Closings::start(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout) {
   endpoint.closing = true;
-  cancelLanes(endpoint);
+  cancelWaiting(endpoint);
   engine_.unblock(endpoint);
   engine_.receives.cancel(endpoint);
   const auto now = std::chrono::steady_clock::now();
@@ -78,7 +78,7 @@ unsigned Closings::advance() {
 }
 
 void Closings::abandon(Endpoint& endpoint) {
-  cancelLanes(endpoint);
+  cancelWaiting(endpoint);
   engine_.unblock(endpoint);
   --endpoint.av->endpoints;
   if (endpoint.broken) endpoint.av->closedBy = static_cast<int>(endpoint.end.status);

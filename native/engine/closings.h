@@ -90,7 +90,7 @@ class Closings {
 
   void start(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout);
   unsigned advance();
-  void cancelLanes(Endpoint& endpoint);
+  void cancelWaiting(Endpoint& endpoint);
 
   void closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint);
   unsigned closeDrained();

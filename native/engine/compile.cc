@@ -210,7 +210,7 @@ void Batches::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
     if (count == 0) continue;
     run.remaining += count;
     const bool behind = side == Side::kReceive && batch.receivesMessages && endpoint.hasBuffer();
-    if (!behind && endpoint.lane(side).empty() &&
+    if (!behind && endpoint.waiting(side).empty() &&
         (compiled ? advance(run, endpoint, side) : advanceOnce(run, endpoint, side))) {
       continue;
     }

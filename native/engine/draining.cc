@@ -38,7 +38,7 @@ void Closings::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   for (const auto& endpoint : endpoints) {
     if (!endpoint->waits() || endpoint->draining) continue;
     endpoint->closing = true;
-    cancelLanes(*endpoint);
+    cancelWaiting(*endpoint);
     engine_.receives.cancel(*endpoint);
     waiting.push_back(endpoint.get());
   }
@@ -99,7 +99,7 @@ void Closings::freeze(const Endpoint& closing) {
     }
     endpoint->closing = endpoint->broken = true;
     endpoint->end = why;
-    cancelLanes(*endpoint);
+    cancelWaiting(*endpoint);
     engine_.reports.unsolicited(*endpoint->receiveQueue, why);
     closeWhenDrained(endpoint);
   }
@@ -125,7 +125,7 @@ template <typename Match>
 bool Closings::anyWaiting(Match&& match) const {
   bool found = false;
   engine_.endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
-    for (const Lane* lane : endpoint->lanes()) found = found || lane->any(match);
+    for (const WaitQueue* queue : endpoint->waitQueues()) found = found || queue->any(match);
   });
   return found;
 }

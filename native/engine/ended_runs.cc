@@ -50,10 +50,10 @@ bool Batches::cancel(BatchRun& run) {
   Endpoint& endpoint = **found;
   const uint32_t request = run.request;
   const auto ended = [&] { return !run.live || run.request != request; };
-  for (Lane* lane : endpoint.lanes()) {
-    const Side side = endpoint.sideOf(*lane);
-    lane->removeIf([&](const Operation& waiting) { return runIn(waiting) == &run; },
-                   [&](const Operation&) { cancelRest(run, side, kCancelled); });
+  for (WaitQueue* queue : endpoint.waitQueues()) {
+    const Side side = endpoint.sideOf(*queue);
+    queue->removeIf([&](const Operation& waiting) { return runIn(waiting) == &run; },
+                    [&](const Operation&) { cancelRest(run, side, kCancelled); });
   }
   if (ended()) return true;
   engine_.receives.recall(run);

@@ -18,8 +18,8 @@
 #include "endpoint_traits.h"
 #include "errors.h"
 #include "held.h"
-#include "lane.h"
 #include "receive_staging.h"
+#include "wait_queue.h"
 
 namespace fab {
 
@@ -73,11 +73,15 @@ class Endpoint : public Resource {
   fid_ep* opened() const;
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
-  Lane& lane(Side side) { return side == Side::kSend ? sendLane : receiveLane; }
-  Side sideOf(const Lane& lane) const { return &lane == &sendLane ? Side::kSend : Side::kReceive; }
+  WaitQueue& waiting(Side side) { return side == Side::kSend ? waitingSends : waitingReceives; }
+  Side sideOf(const WaitQueue& queue) const {
+    return &queue == &waitingSends ? Side::kSend : Side::kReceive;
+  }
   // The default flags of operations: fi_tx_attr and fi_rx_attr.
   uint64_t defaultFlags(Side side) const { return side == Side::kSend ? sendFlags : receiveFlags; }
-  std::array<Lane*, 3> lanes() { return {&receiveLane, &behindBuffer, &sendLane}; }
+  std::array<WaitQueue*, 3> waitQueues() {
+    return {&waitingReceives, &behindBuffer, &waitingSends};
+  }
   // Whether receives of messages must wait in behindBuffer.
   bool hasBuffer() const { return buffer != nullptr || !behindBuffer.empty(); }
   // Whether a send from unregistered memory is copied instead of registering the memory.
@@ -110,11 +114,11 @@ class Endpoint : public Resource {
   // The error of operations that are still in flight when the endpoint closes.
   Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};
   bool hasSent = false;
-  Lane sendLane;
-  Lane receiveLane;
+  WaitQueue waitingSends;
+  WaitQueue waitingReceives;
   // The multi-receive buffer that is posted in parts, and the receives behind it.
   Op* buffer = nullptr;
-  Lane behindBuffer;
+  WaitQueue behindBuffer;
   Memory memory;
   SharedRegion shared;
   Held held;

@@ -37,7 +37,7 @@ namespace fab {
 class CompletionQueue;
 class Counter;
 class Endpoint;
-class Lane;
+class WaitQueue;
 class Staging;
 struct CqErrEntry;
 
@@ -45,7 +45,7 @@ struct CqErrEntry;
 // completion queues and writes completions to the completion ring. It takes no lock on the data
 // path: the thread that runs turn() owns all objects of the domain. Other threads take a Hold.
 //
-//   consume    submission ring -> post() or an endpoint's lane     post.cc
+//   consume    submission ring -> post() or a wait queue           post.cc
 //   resolve    handles -> addresses, with checks                   resolve.cc
 //   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
@@ -194,8 +194,9 @@ class Engine {
   // Posts one operation. Returns -FI_EAGAIN if the provider has no room.
   ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
                Owner owner = {nullptr, true});
-  // Puts an operation into a lane. It keeps the objects that it uses, as operations in flight do.
-  void wait(Lane& lane, const Operation& operation);
+  // Puts an operation into a wait queue. It keeps the objects that it uses, as operations in flight
+  // do.
+  void wait(WaitQueue& queue, const Operation& operation);
   // Lets an operation wait for room.
   void block(Endpoint& endpoint, const Operation& operation, Side side);
   // Completes an operation that cannot be posted.
@@ -218,13 +219,13 @@ class Engine {
   void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
   // Completes an operation, and releases these objects.
   void finish(Op& op, Completion result);
-  // Posts the first operation of a lane. Returns false if the provider has no room for it.
-  bool retryFront(Endpoint& endpoint, Lane& lane);
-  // Called when a lane of an endpoint holds operations.
+  // Posts the first operation of a wait queue. Returns false if the provider has no room for it.
+  bool retryFront(Endpoint& endpoint, WaitQueue& queue);
+  // Called when operations of an endpoint wait for room.
   void noteBlocked(Endpoint& endpoint);
-  // Called when an operation leaves its lane, posted or not.
+  // Called when an operation leaves its wait queue, posted or not.
   void letGo(const Operation& operation);
-  // The operations that wait in the lanes of an endpoint are not posted any more.
+  // The waiting operations of an endpoint are not posted any more.
   void unblock(Endpoint& endpoint);
   // Reads no queue any more.
   void stopReading();
@@ -271,7 +272,7 @@ class Engine {
                      BatchRun* run);
   int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
   unsigned retryBlocked();
-  bool retryLane(Endpoint& endpoint, Side side);
+  bool retryWaiting(Endpoint& endpoint, Side side);
 
   // device_memory.cc
   Reach reachOf(const Operation& operation);
@@ -341,7 +342,7 @@ class Engine {
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;   // endpoints with an event queue
   uint64_t eventsDue_ = UINT64_MAX;  // the next turn that reads these queues
-  std::vector<Endpoint*> blocked_;   // endpoints whose lanes hold operations
+  std::vector<Endpoint*> blocked_;   // endpoints with waiting operations
   std::shared_ptr<EngineClient> client_;
   uint64_t turns_ = 0;
   uint64_t inFlight_ = 0;      // operations and runs of batches

@@ -16,8 +16,8 @@ namespace {
 using State = InFlight::State;
 using Visit = std::function<void(const InFlight&)>;
 
-void visitLane(const Lane& lane, uint32_t endpoint, const Visit& visit) {
-  lane.forEach([&](const Operation& o) {
+void visitWaiting(const WaitQueue& queue, uint32_t endpoint, const Visit& visit) {
+  queue.forEach([&](const Operation& o) {
     if (o.code == OpCode::kSubmit) return;  // reported with its batch
     visit({callOf(o.code), State::kWaiting, o.request, endpoint, o.peer, o.length});
   });
@@ -27,7 +27,7 @@ void visitLane(const Lane& lane, uint32_t endpoint, const Visit& visit) {
 
 void Engine::forEachInFlight(const Visit& visit) {
   endpoints.forEach([&](uint32_t handle, Endpoint* endpoint) {
-    for (const Lane* lane : endpoint->lanes()) visitLane(*lane, handle, visit);
+    for (const WaitQueue* queue : endpoint->waitQueues()) visitWaiting(*queue, handle, visit);
   });
   ops.forEachLive([&](const Op& op) {
     if (op.run != nullptr || op.code == OpCode::kStagedReceive) return;

@@ -36,7 +36,7 @@ enum class OpCode : uint8_t {
 
 inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }
 
-// The two sides of an endpoint. Each has a lane, a completion queue and default flags.
+// The two sides of an endpoint. Each has a wait queue, a completion queue and default flags.
 enum class Side { kSend, kReceive };
 inline Side sideOf(OpCode code) { return isReceive(code) ? Side::kReceive : Side::kSend; }
 

@@ -116,9 +116,9 @@ bool Receives::postRest(Op& op, Completion& result) {
 
 // Posts the receives that have waited for a buffer. Returns false if the provider has no room.
 bool Receives::resumeBehindBuffer(Endpoint& endpoint) {
-  Lane& lane = endpoint.behindBuffer;
-  while (!lane.empty() && endpoint.buffer == nullptr) {
-    if (!engine_.retryFront(endpoint, lane)) return false;
+  WaitQueue& queue = endpoint.behindBuffer;
+  while (!queue.empty() && endpoint.buffer == nullptr) {
+    if (!engine_.retryFront(endpoint, queue)) return false;
   }
   return true;
 }

@@ -34,8 +34,8 @@ void Engine::consume(const Operation& operation) {
   if (side == Side::kReceive && receives.waitsForBuffer(operation, endpoint)) {
     return wait(endpoint.behindBuffer, operation);
   }
-  Lane& lane = endpoint.lane(side);
-  if (!lane.empty()) return wait(lane, operation);
+  WaitQueue& queue = endpoint.waiting(side);
+  if (!queue.empty()) return wait(queue, operation);
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
   if (ret == -FI_EAGAIN) return block(endpoint, operation, side);
   if (ret < 0)
@@ -43,13 +43,13 @@ void Engine::consume(const Operation& operation) {
 }
 
 void Engine::block(Endpoint& endpoint, const Operation& operation, Side side) {
-  wait(endpoint.lane(side), operation);
+  wait(endpoint.waiting(side), operation);
   endpoint.hasSent |= side == Side::kSend;  // shm may have announced the endpoint to the peer
   noteBlocked(endpoint);
 }
 
-void Engine::wait(Lane& lane, const Operation& o) {
-  lane.push(o);
+void Engine::wait(WaitQueue& queue, const Operation& o) {
+  queue.push(o);
   if (o.code == OpCode::kSubmit) return;  // its run keeps them
   forEachMemory(o, [&](uint32_t handle) {
     if (Memory* memory = memories.find(handle)) ++memory->inFlight;
@@ -220,8 +220,8 @@ unsigned Engine::retryBlocked() {
   const uint64_t before = control_->stats.operations;
   for (size_t i = 0; i < blocked_.size();) {
     Endpoint& endpoint = *blocked_[i];
-    const bool receivesDone = receives.resume(endpoint) && retryLane(endpoint, Side::kReceive);
-    const bool sendsDone = retryLane(endpoint, Side::kSend);
+    const bool receivesDone = receives.resume(endpoint) && retryWaiting(endpoint, Side::kReceive);
+    const bool sendsDone = retryWaiting(endpoint, Side::kSend);
     if (receivesDone && sendsDone) {
       blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
     } else {
@@ -231,26 +231,26 @@ unsigned Engine::retryBlocked() {
   return static_cast<unsigned>(control_->stats.operations - before);
 }
 
-// Posts operations that wait in a lane. Returns true if the lane is empty.
-bool Engine::retryLane(Endpoint& endpoint, Side side) {
-  Lane& lane = endpoint.lane(side);
-  for (uint32_t posts = 0; !lane.empty(); ++posts) {
+// Posts operations that wait for room. Returns true if none waits any more.
+bool Engine::retryWaiting(Endpoint& endpoint, Side side) {
+  WaitQueue& queue = endpoint.waiting(side);
+  for (uint32_t posts = 0; !queue.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;
-    if (side == Side::kReceive && receives.waitsForBuffer(lane.front(), endpoint)) {
-      endpoint.behindBuffer.push(lane.front());
-      lane.pop();
-    } else if (!retryFront(endpoint, lane)) {
+    if (side == Side::kReceive && receives.waitsForBuffer(queue.front(), endpoint)) {
+      endpoint.behindBuffer.push(queue.front());
+      queue.pop();
+    } else if (!retryFront(endpoint, queue)) {
       return false;
     }
   }
   return true;
 }
 
-bool Engine::retryFront(Endpoint& endpoint, Lane& lane) {
-  Operation& operation = lane.front();
+bool Engine::retryFront(Endpoint& endpoint, WaitQueue& queue) {
+  Operation& operation = queue.front();
   if (BatchRun* const run = runIn(operation); run != nullptr) {
-    if (!batches.advance(*run, endpoint, endpoint.sideOf(lane))) return false;
-    lane.pop();
+    if (!batches.advance(*run, endpoint, endpoint.sideOf(queue))) return false;
+    queue.pop();
     batches.finish(*run, Completion{});
     return true;
   }
@@ -259,7 +259,7 @@ bool Engine::retryFront(Endpoint& endpoint, Lane& lane) {
   if (ret < 0)
     refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal);
   letGo(operation);
-  lane.pop();
+  queue.pop();
   return true;
 }
 

@@ -2,7 +2,7 @@
 // nothing names any of them.
 //
 // JavaScript writes only handles of open objects. Handles that it wrote before an object closed
-// remain in batches, in the submission ring and in lanes. Nothing else names closed objects.
+// remain in batches, in the submission ring and in wait queues. Nothing else names closed objects.
 #include <vector>
 
 #include "endpoint.h"
@@ -60,7 +60,7 @@ void Engine::renewUnnamed() {
   batches.table.forEach(
       [&](uint32_t, const std::unique_ptr<Batch>& batch) { named.add(*batch->block); });
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
-    for (const Lane* lane : endpoint->lanes()) named.add(lane->begin(), lane->end());
+    for (const WaitQueue* queue : endpoint->waitQueues()) named.add(queue->begin(), queue->end());
   });
   closings.forEachBroken([&](uint32_t endpoint) { named.add(endpoint); });
   memories.renew(named);

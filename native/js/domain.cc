@@ -20,7 +20,7 @@ namespace fab {
 
 namespace {
 
-constexpr uint32_t kSubmissionEntries = 8192;  // 512 KiB; further operations queue in the lanes
+constexpr uint32_t kSubmissionEntries = 8192;  // 512 KiB; further operations wait in queues
 constexpr uint32_t kCompletionEntries = 8192;
 
 // Whether an idle driver may sleep until a file descriptor wakes it, by fi_trywait(3).

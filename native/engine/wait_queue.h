@@ -11,7 +11,7 @@ namespace fab {
 // The queue of operations of one direction of an endpoint that wait for room in the provider. Sends
 // and receives have separate queues, because a receive must never wait behind a send that waits for
 // the peer.
-class Lane {
+class WaitQueue {
  public:
   bool empty() const { return head_ == entries_.size(); }
 
