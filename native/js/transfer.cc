@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "../transfer/hub.h"
+#include "../transfer/transfer_engine.h"
 #include "addon.h"
 #include "exports.h"
 #include "handle.h"
@@ -15,7 +15,6 @@ namespace fab {
 
 namespace {
 
-using transfer::Hub;
 using transfer::Path;
 using transfer::Peer;
 using transfer::Settings;
@@ -23,6 +22,7 @@ using transfer::toHandles;
 using transfer::toText;
 using transfer::toUint32;
 using transfer::toUint64;
+using transfer::TransferEngine;
 
 // transferEngine(identity, { window, depth, stall }, deliver)
 Napi::Value transferEngine(const Napi::CallbackInfo& args) {
@@ -37,45 +37,45 @@ Napi::Value transferEngine(const Napi::CallbackInfo& args) {
   settings.window = number("window", UINT64_MAX);
   settings.depth = static_cast<uint32_t>(number("depth", UINT32_MAX));
   settings.stall = std::chrono::milliseconds(number("stall", UINT32_MAX));
-  auto hub = std::make_shared<Hub>(args.Env(), transfer::deliverTo(args[2].As<Napi::Function>()),
-                                   identity, settings);
-  hub->closeWithEnvironment();
-  return wrapHandle(args.Env(), std::move(hub));
+  auto engine = std::make_shared<TransferEngine>(
+      args.Env(), transfer::deliverTo(args[2].As<Napi::Function>()), identity, settings);
+  engine->closeWithEnvironment();
+  return wrapHandle(args.Env(), std::move(engine));
 }
 
 // transferRail(engine, domain, endpoint, numaNode): adds a rail. `numaNode` is -1 if it is unknown
 Napi::Value transferRail(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]),
-                                args[3].As<Napi::Number>());
+  unwrap<TransferEngine>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]),
+                                           args[3].As<Napi::Number>());
   return args.Env().Undefined();
 }
 
 // transferBegin(engine): starts the rails, after the last one was added
 Napi::Value transferBegin(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->begin();
+  unwrap<TransferEngine>(args[0])->begin();
   return args.Env().Undefined();
 }
 
 Napi::Value transferRef(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->events.ref(args[1].As<Napi::Boolean>());
+  unwrapAny<TransferEngine>(args[0])->events.ref(args[1].As<Napi::Boolean>());
   return args.Env().Undefined();
 }
 
 // transferClose(engine): ends all transfers
 Napi::Value transferClose(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->close();
+  unwrapAny<TransferEngine>(args[0])->close();
   return args.Env().Undefined();
 }
 
 // transferSilence(engine): ends the delivery of events
 Napi::Value transferSilence(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->events.close();
+  unwrapAny<TransferEngine>(args[0])->events.close();
   return args.Env().Undefined();
 }
 
 Napi::Value transferRails(const Napi::CallbackInfo& args) {
   auto result = Napi::Array::New(args.Env());
-  for (const auto& rail : unwrapAny<Hub>(args[0])->rails) {
+  for (const auto& rail : unwrapAny<TransferEngine>(args[0])->rails) {
     const transfer::RailCounters& counters = rail->counters;
     auto row = Napi::Object::New(args.Env());
     const auto set = [&](const char* name, const std::atomic<uint64_t>& value) {
@@ -97,7 +97,7 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
 // transferPeer(engine, identity, handles, rails, fences): `handles` are the address vector handles
 // of the peer's rails, for each rail of this side
 Napi::Value transferPeer(const Napi::CallbackInfo& args) {
-  const auto hub = unwrap<Hub>(args[0]);
+  const auto engine = unwrap<TransferEngine>(args[0]);
   const std::vector<uint32_t> handles = toHandles(args[2]);
   const uint32_t count = toUint32(args[3]);
   std::vector<Path> paths;
@@ -106,33 +106,33 @@ Napi::Value transferPeer(const Napi::CallbackInfo& args) {
     paths.emplace_back(std::vector<uint32_t>(first, first + count),
                        static_cast<uint32_t>(rail % count));
   }
-  return wrapHandle(args.Env(),
-                    hub->addPeer(toUint64(args[1]), std::move(paths), args[4].As<Napi::Boolean>()));
+  return wrapHandle(args.Env(), engine->addPeer(toUint64(args[1]), std::move(paths),
+                                                args[4].As<Napi::Boolean>()));
 }
 
 // transferNotify(engine, peer, bytes, id, channel, sequence)
 Napi::Value transferNotify(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]),
-                               toUint32(args[4]), toUint32(args[5]));
+  unwrap<TransferEngine>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]),
+                                          toUint32(args[3]), toUint32(args[4]), toUint32(args[5]));
   return args.Env().Undefined();
 }
 
 // transferTake(engine, peer, numbers, channel, status)
 Napi::Value transferTake(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->take(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]),
-                             toUint32(args[4]));
+  unwrap<TransferEngine>(args[0])->take(unwrapAny<Peer>(args[1]), toText(args[2]),
+                                        toUint32(args[3]), toUint32(args[4]));
   return args.Env().Undefined();
 }
 
 // transferFlush(engine, peer, id)
 Napi::Value transferFlush(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->flush(*unwrapAny<Peer>(args[1]), toUint32(args[2]));
+  unwrapAny<TransferEngine>(args[0])->flush(*unwrapAny<Peer>(args[1]), toUint32(args[2]));
   return args.Env().Undefined();
 }
 
 // transferForget(engine, peer)
 Napi::Value transferForget(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->forget(*unwrapAny<Peer>(args[1]));
+  unwrapAny<TransferEngine>(args[0])->forget(*unwrapAny<Peer>(args[1]));
   return args.Env().Undefined();
 }
 

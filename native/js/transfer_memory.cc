@@ -3,7 +3,7 @@
 #include <climits>
 #include <string>
 
-#include "../transfer/hub.h"
+#include "../transfer/transfer_engine.h"
 #include "../util/numa_node.h"
 #include "addon.h"
 #include "backing_store.h"
@@ -17,7 +17,6 @@ namespace fab {
 namespace {
 
 using transfer::endCopies;
-using transfer::Hub;
 using transfer::Mapping;
 using transfer::MappingHold;
 using transfer::Offer;
@@ -25,14 +24,15 @@ using transfer::Peer;
 using transfer::SharedFile;
 using transfer::toHandles;
 using transfer::toUint32;
+using transfer::TransferEngine;
 
 // transferOffer(engine, peer, { memories, expected, planned, repeats, mappable })
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
-  const auto hub = unwrap<Hub>(args[0]);
+  const auto engine = unwrap<TransferEngine>(args[0]);
   const auto memory = args[2].As<Napi::Object>();
-  auto offer = hub->offer(unwrapAny<Peer>(args[1]), toUint32(memory.Get("expected")),
-                          toUint32(memory.Get("planned")), memory.Get("repeats").ToBoolean(),
-                          memory.Get("mappable").ToBoolean(), toHandles(memory.Get("memories")));
+  auto offer = engine->offer(unwrapAny<Peer>(args[1]), toUint32(memory.Get("expected")),
+                             toUint32(memory.Get("planned")), memory.Get("repeats").ToBoolean(),
+                             memory.Get("mappable").ToBoolean(), toHandles(memory.Get("memories")));
   if (!offer) throw FabricFailure(FI_ENOSPC, "offer", "too many offers are open");
   auto result = Napi::Object::New(args.Env());
   result.Set("id", offer->id);
@@ -46,14 +46,14 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
 
 // transferRevoke(engine, offer): ends an offer, as soon as the peer has no copy in flight
 Napi::Value transferRevoke(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->revoke(unwrapAny<Offer>(args[1]));
+  unwrapAny<TransferEngine>(args[0])->revoke(unwrapAny<Offer>(args[1]));
   return args.Env().Undefined();
 }
 
 // transferWithdraw(engine, offer): ends an offer at once
 Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
-  const auto hub = unwrapAny<Hub>(args[0]);
-  hub->withdraw(unwrapAny<Offer>(args[1]));
+  const auto engine = unwrapAny<TransferEngine>(args[0]);
+  engine->withdraw(unwrapAny<Offer>(args[1]));
   return args.Env().Undefined();
 }
 
@@ -62,7 +62,7 @@ Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
 Napi::Value transferAllocate(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto options = args[1].As<Napi::Object>();
-  const std::string name = SharedFile::nameFor(unwrap<Hub>(args[0])->id);
+  const std::string name = SharedFile::nameFor(unwrap<TransferEngine>(args[0])->id);
   const uint64_t length = unsignedFromJs(options.Get("length"), "length", uint64_t{1} << 53);
   bool hugePages = options.Get("hugePages").ToBoolean();
   const bool shared = options.Get("shared").ToBoolean();
@@ -85,7 +85,7 @@ Napi::Value transferAllocate(const Napi::CallbackInfo& args) {
 
 // transferMap(engine, fd, writable): the memory of a file, or undefined if it cannot be mapped
 Napi::Value transferMap(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0]);
+  unwrap<TransferEngine>(args[0]);
   auto mapping = Mapping::open(args[1].As<Napi::Number>(), args[2].ToBoolean());
   if (!mapping) return args.Env().Undefined();
   return wrapHandle(args.Env(), std::make_shared<MappingHold>(MappingHold{std::move(mapping)}));

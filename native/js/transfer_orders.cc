@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "../transfer/hub.h"
+#include "../transfer/transfer_engine.h"
 #include "addon.h"
 #include "exports.h"
 #include "handle.h"
@@ -18,7 +18,6 @@ using transfer::bytesOf;
 using transfer::Clock;
 using transfer::cut;
 using transfer::Direction;
-using transfer::Hub;
 using transfer::Mapping;
 using transfer::MappingHold;
 using transfer::Order;
@@ -32,6 +31,7 @@ using transfer::toPieces;
 using transfer::toText;
 using transfer::toUint32;
 using transfer::Transfer;
+using transfer::TransferEngine;
 
 // Reads three values for each rail of the peer: the address, the key, and whether they are valid.
 std::vector<Target> toTargets(const Napi::Value& value) {
@@ -82,7 +82,7 @@ class Members {
 // transferStart(engine, order): { handle, id }, or undefined if the offer is no longer valid
 Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
-  const auto hub = unwrap<Hub>(args[0]);
+  const auto engine = unwrap<TransferEngine>(args[0]);
   const Members given(args[1]);
   const Members grant(given.get("grant"));
   Order order;
@@ -100,7 +100,8 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.targets = toTargets(grant.get("targets"));
   const Pieces local = toPieces(given.get("pieces"));
   order.bytes = bytesOf(local);
-  order.slicing = cut(local, toPieces(grant.get("pieces")), hub->limitsOf(grant.number("slice")));
+  order.slicing =
+      cut(local, toPieces(grant.get("pieces")), engine->limitsOf(grant.number("slice")));
   const Napi::Value mapping = given.get("mapping");
   if (!mapping.IsUndefined()) {
     useMapping(order, unwrapAny<MappingHold>(mapping)->mapping, given.number("mappingOffset"));
@@ -109,7 +110,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
     number(order, grant.uint32("first"), grant.uint32("expected"), grant.uint32("planned"),
            order.bytes == grant.number("length"));
   }
-  const auto started = hub->start(std::move(order));
+  const auto started = engine->start(std::move(order));
   if (!started) return env.Undefined();
   auto result = Napi::Object::New(env);
   result.Set("id", started->id);
@@ -123,7 +124,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
 Napi::Value transferRepeat(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
   if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);
-  if (!unwrap<Hub>(args[0])->restart(started)) return Napi::Number::New(args.Env(), -1);
+  if (!unwrap<TransferEngine>(args[0])->restart(started)) return Napi::Number::New(args.Env(), -1);
   return Napi::Number::New(args.Env(), started->id);
 }
 
@@ -162,11 +163,11 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
 
 // transferSlices(engine, pieces, size): the number of slices of a write from one piece
 Napi::Value transferSlices(const Napi::CallbackInfo& args) {
-  const auto hub = unwrap<Hub>(args[0]);
+  const auto engine = unwrap<TransferEngine>(args[0]);
   if (!args[1].IsTypedArray()) throwInvalidType("pieces", "a typed array", args[1]);
   const Pieces pieces = toPieces(args[1]);
   const uint64_t size = std::max<uint64_t>(unsignedFromJs(args[2], "size", UINT32_MAX), 1);
-  const auto slicing = cut({{0, bytesOf(pieces)}}, pieces, hub->limitsOf(size));
+  const auto slicing = cut({{0, bytesOf(pieces)}}, pieces, engine->limitsOf(size));
   return Napi::Number::New(args.Env(), static_cast<double>(slicing.slices.size()));
 }
 

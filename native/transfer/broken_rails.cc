@@ -2,8 +2,8 @@
 // Transfers, offers and messages for which no rail is left end with the provider's error.
 #include <utility>
 
-#include "hub.h"
 #include "rail.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
@@ -14,21 +14,21 @@ void Rail::broken(const Failure& why) {
   counters.state.store(RailState::kBroken);
   const auto id = static_cast<uint32_t>(index);
   const auto state = static_cast<uint32_t>(RailState::kBroken);
-  hub_->events.add({EventKind::kRailState, id, state, why.detail.text, 0, 0});
+  owner_->events.add({EventKind::kRailState, id, state, why.detail.text, 0, 0});
   transfers_.clear();
   unposted_.clear();
-  hub_->railBroke();
+  owner_->railBroke();
 }
 
 void Rail::passMessages() {
   outbox_.flush([this](Outbox::Line& line) {
     for (Waiting& each : std::exchange(line.messages, {})) {
-      hub_->sendAgain(std::move(each), index);
+      owner_->sendAgain(std::move(each), index);
     }
   });
 }
 
-void Hub::railBroke() {
+void TransferEngine::railBroke() {
   std::vector<std::shared_ptr<Transfer>> transfers;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -42,7 +42,7 @@ void Hub::railBroke() {
 
 // Returns why a memory cannot be used: every rail that it is registered on is broken. Returns null
 // if one of these rails works.
-const Failure* Hub::whyUnusable(const std::vector<uint32_t>& memories) const {
+const Failure* TransferEngine::whyUnusable(const std::vector<uint32_t>& memories) const {
   const Failure* why = nullptr;
   for (const auto& rail : rails) {
     if (memories[rail->index] == 0) continue;
@@ -52,7 +52,7 @@ const Failure* Hub::whyUnusable(const std::vector<uint32_t>& memories) const {
   return why;
 }
 
-void Hub::tellIfUnusable(const Offer& offer) {
+void TransferEngine::tellIfUnusable(const Offer& offer) {
   const Failure* const why = whyUnusable(offer.memories);
   if (why == nullptr) return;
   events.add({EventKind::kOfferBroken, offer.id, why->status, why->detail.text, 0, 0});
@@ -60,7 +60,7 @@ void Hub::tellIfUnusable(const Offer& offer) {
 
 // Returns the first rail, starting at `first`, whose endpoint is not broken. Returns null if there
 // is none.
-Rail* Hub::workingRail(size_t first) const {
+Rail* TransferEngine::workingRail(size_t first) const {
   for (size_t i = 0; i < rails.size(); ++i) {
     Rail& rail = *rails[(first + i) % rails.size()];
     if (!rail.brokenBy()) return &rail;

@@ -10,8 +10,8 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#include "hub.h"
 #include "rail.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "hub.h"
 #include "rail.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
 void Rail::changePath(Peer& peer, PathState to, uint32_t status, const std::string& why) {
   if (peer.health.states[index].load(std::memory_order_relaxed) == to || brokenBy()) return;
-  hub_->pathChanged(*this, peer, to, status, why);
+  owner_->pathChanged(*this, peer, to, status, why);
 }
 
-void Hub::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
-                      const std::string& why) {
+void TransferEngine::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
+                                 const std::string& why) {
   const std::lock_guard<std::mutex> lock(mutex_);
   PathHealth& health = peer.health;
   health.states[rail.index].store(to);
@@ -35,21 +35,21 @@ void Hub::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t statu
   reportRailStates(&peer, why);
 }
 
-bool Hub::isLost(const Peer& peer) const {
+bool TransferEngine::isLost(const Peer& peer) const {
   return std::all_of(rails.begin(), rails.end(), [&](const auto& rail) {
     const bool leads = !rail->brokenBy() && peer.paths[rail->index].leads();
     return !leads || peer.health.states[rail->index].load() != PathState::kUp;
   });
 }
 
-void Hub::tellPeerState(Peer& peer, bool lost, const std::string& why) {
+void TransferEngine::tellPeerState(Peer& peer, bool lost, const std::string& why) {
   if (std::exchange(peer.health.toldLost, lost) == lost) return;
   const std::string& text = lost && peer.health.error.status != 0 ? peer.health.error.text : why;
   events.add({EventKind::kPeerState, 0, lost ? 1U : 0U, text, peer.id, 0});
 }
 
 // The caller holds the mutex. `peer`: the peer whose path has changed, or null.
-void Hub::reportRailStates(const Peer* peer, const std::string& why) {
+void TransferEngine::reportRailStates(const Peer* peer, const std::string& why) {
   for (const auto& rail : rails) {
     if (rail->brokenBy()) continue;
     const RailState state = stateOf(*rail);
@@ -61,7 +61,7 @@ void Hub::reportRailStates(const Peer* peer, const std::string& why) {
 }
 
 // The state of the rail's worst path to a peer that is not lost.
-RailState Hub::stateOf(const Rail& rail) const {
+RailState TransferEngine::stateOf(const Rail& rail) const {
   PathState worst = PathState::kUp;
   for (const auto& [id, known] : peers_) {
     const std::shared_ptr<Peer> peer = known.lock();
@@ -78,7 +78,7 @@ RailState Hub::stateOf(const Rail& rail) const {
   }
 }
 
-void Hub::forget(Peer& peer) {
+void TransferEngine::forget(Peer& peer) {
   peer.forgotten.store(true);
   const std::lock_guard<std::mutex> lock(mutex_);
   reportRailStates(nullptr, {});
@@ -86,7 +86,7 @@ void Hub::forget(Peer& peer) {
 
 // Ends a transfer with the provider's error if its peer is lost and has not come back for a while.
 // Returns whether the transfer was ended.
-bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
+bool TransferEngine::endIfLost(Transfer& transfer, Clock::time_point now) {
   Peer& peer = *transfer.order.peer;
   // The peer may have been lost since an earlier transfer. This transfer must also have tried to
   // reach the peer for that long.

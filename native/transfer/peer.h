@@ -152,7 +152,7 @@ struct PathHealth {
 
   std::vector<std::atomic<PathState>> states;  // by rail of this side
   std::atomic<Clock::rep> lostAt{0};  // when the last path was lost, 0: a path leads to the peer
-  // Under the mutex of the hub:
+  // Under the mutex of the engine:
   PathError error;  // the provider's error, since a path was last up
   bool toldLost = false;
 };
@@ -183,7 +183,7 @@ class Peer {
   RailVotes closedMessages;            // of its rails: kClosed
   std::atomic<bool> forgotten{false};  // messages that still wait are dropped
   std::atomic<bool> answered{false};   // it was informed that its messages are confirmed
-  // Under the mutex of the hub:
+  // Under the mutex of the engine:
   uint64_t lastOffer = 0;  // the serial number of the last offer to it, 0: none
   EndedOffers ended;       // of its offers to this side
 };

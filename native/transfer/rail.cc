@@ -8,7 +8,7 @@
 
 #include "../providers/provider_traits.h"
 #include "../util/error.h"
-#include "hub.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
@@ -30,11 +30,11 @@ bool isFinal(uint32_t status) {
 
 }  // namespace
 
-Rail::Rail(std::shared_ptr<Hub> hub, size_t at, const std::shared_ptr<Domain>& domain,
+Rail::Rail(std::shared_ptr<TransferEngine> owner, size_t at, const std::shared_ptr<Domain>& domain,
            std::shared_ptr<Endpoint> endpoint, int node, const Settings& settings)
     : index(at),
       numaNode(node),
-      hub_(std::move(hub)),
+      owner_(std::move(owner)),
       settings_(settings),
       domain_(domain),
       engine_(domain->engine()),
@@ -54,14 +54,14 @@ void Rail::deferQuietly(std::function<void()> task) {
   if (const auto domain = domain_.lock()) engine_.defer(std::move(task));
 }
 
-// The hub holds this rail. Without its endpoint, the rail does not keep the domain.
+// The transfer engine holds this rail. Without its endpoint, the rail does not keep the domain.
 void Rail::ended() {
-  const std::shared_ptr<Hub> hub = std::exchange(hub_, nullptr);
+  const std::shared_ptr<TransferEngine> owner = std::exchange(owner_, nullptr);
   transfers_.clear();
   outbox_ = {};
   ops_.clear();
   endpoint_.reset();
-  hub->railEnded();
+  owner->railEnded();
 }
 
 uint32_t Rail::takeNumber() {
@@ -88,13 +88,13 @@ unsigned Rail::turn() {
   if (now >= nextCheck_) {
     nextCheck_ = now + kCheckInterval;
     checkStalls(now);
-    for (const auto& transfer : transfers_) hub_->endIfLost(*transfer, now);
+    for (const auto& transfer : transfers_) owner_->endIfLost(*transfer, now);
   }
   return work;
 }
 
 bool Rail::notified() {
-  const uint64_t wakeUps = hub_->events.wakeUps();
+  const uint64_t wakeUps = owner_->events.wakeUps();
   return std::exchange(wakeUps_, wakeUps) != wakeUps;
 }
 
@@ -145,7 +145,7 @@ bool Rail::mayHelp(const Transfer& transfer, Clock::time_point now) const {
     return far[rail->index] || transfer.order.memories[rail->index] == 0 ||
            rail->counters.full.load(std::memory_order_relaxed);
   };
-  return std::all_of(hub_->rails.begin(), hub_->rails.end(), isFull);
+  return std::all_of(owner_->rails.begin(), owner_->rails.end(), isFull);
 }
 
 // Posts the next slice of a transfer. Returns false if there is none, or no room for it.
@@ -187,7 +187,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     changePath(*transfer->order.peer, PathState::kFailing, static_cast<uint32_t>(-ret),
                engine_.refusal);
     transfer->giveBack(slice);
-    hub_->share(transfer, index);
+    owner_->share(transfer, index);
   }
   transfer->release();
   return false;
@@ -226,7 +226,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
         transfer.fail(completion.status, detail.text);
       } else {
         if (!op.requeued) giveBack(transfer, op.slice);
-        hub_->share(op.transfer, index);
+        owner_->share(op.transfer, index);
       }
     }
     path.failed(now, op.to);
@@ -252,7 +252,7 @@ void Rail::checkStalls(Clock::time_point now) {
     op.requeued = true;
     stopAwaiting(op);
     if (op.use == Use::kSend) {
-      hub_->sendAgain(*op.message, index);
+      owner_->sendAgain(*op.message, index);
     } else {
       requeue(op);
     }
@@ -289,12 +289,12 @@ void Rail::stopAwaiting(const InFlight& op) {
 void Rail::requeue(const InFlight& op) {
   if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
   giveBack(*op.transfer, op.slice);
-  hub_->share(op.transfer, index);
+  owner_->share(op.transfer, index);
 }
 
 void Rail::arrived(uint64_t data) {
   counters.arrivals.fetch_add(1, std::memory_order_relaxed);
-  if (data <= UINT32_MAX) hub_->arrived(static_cast<uint32_t>(data));
+  if (data <= UINT32_MAX) owner_->arrived(static_cast<uint32_t>(data));
 }
 
 }  // namespace fab::transfer

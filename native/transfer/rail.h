@@ -18,7 +18,7 @@
 
 namespace fab::transfer {
 
-class Hub;
+class TransferEngine;
 
 // The settings of a rail. All rails of an engine have the same settings.
 struct Settings {
@@ -53,7 +53,7 @@ struct RailCounters {
 // transfers while the rail has room, and posts them.
 class Rail final : public EngineClient {
  public:
-  Rail(std::shared_ptr<Hub> hub, size_t index, const std::shared_ptr<Domain>& domain,
+  Rail(std::shared_ptr<TransferEngine> owner, size_t index, const std::shared_ptr<Domain>& domain,
        std::shared_ptr<Endpoint> endpoint, int numaNode, const Settings& settings);
 
   unsigned turn() override;
@@ -147,7 +147,7 @@ class Rail final : public EngineClient {
   uint32_t takeNumber();
   void giveNumber(uint32_t number);
 
-  std::shared_ptr<Hub> hub_;
+  std::shared_ptr<TransferEngine> owner_;
   const Settings settings_;
   const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
   Engine& engine_;

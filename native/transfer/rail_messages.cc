@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "../util/error.h"
-#include "hub.h"
 #include "rail.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
@@ -61,8 +61,8 @@ void Rail::received(uint32_t number, const Completion& completion) {
     counters.messages.fetch_add(1, std::memory_order_relaxed);
     Message message;
     const uint8_t* from = block_->data() + slot * Message::kMaxSize;
-    if (message.read(from, static_cast<size_t>(completion.length), hub_->id)) {
-      hub_->received(std::move(message));
+    if (message.read(from, static_cast<size_t>(completion.length), owner_->id)) {
+      owner_->received(std::move(message));
     }
   }
   if (brokenBy() || postReceive(slot) == 0) return;
@@ -80,11 +80,11 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
   for (; !messages.empty(); messages.pop_front()) {
     Waiting& first = messages.front();
     if (line.peer->forgotten.load()) {
-      hub_->messageEnded(first, FI_ECANCELED, "the peer was closed");
+      owner_->messageEnded(first, FI_ECANCELED, "the peer was closed");
     } else if (line.peer->left.load()) {
-      hub_->messageEnded(first, FI_ECONNRESET, Peer::kLeft);
+      owner_->messageEnded(first, FI_ECONNRESET, Peer::kLeft);
     } else if (now > first.until) {
-      hub_->messageEnded(first, FI_ETIMEDOUT, "the peer takes no messages");
+      owner_->messageEnded(first, FI_ETIMEDOUT, "the peer takes no messages");
     } else if (postMessage(first, now)) {
       line.since = now;
     } else {
@@ -92,8 +92,8 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
     }
   }
   // This rail may reach no peer. Another rail then sends the messages.
-  if (hub_->rails.size() == 1 || now - line.since <= settings_.stall) return;
-  for (Waiting& each : std::exchange(messages, {})) hub_->sendAgain(std::move(each), index);
+  if (owner_->rails.size() == 1 || now - line.since <= settings_.stall) return;
+  for (Waiting& each : std::exchange(messages, {})) owner_->sendAgain(std::move(each), index);
 }
 
 // Returns false if the message must wait.
@@ -149,11 +149,11 @@ void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetai
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     changePath(*op.peer, PathState::kUp, 0, {});
-    return hub_->messageEnded(*op.message, 0, {});
+    return owner_->messageEnded(*op.message, 0, {});
   }
   path.failed(now, op.to);
   changePath(*op.peer, PathState::kFailing, completion.status, detail.text);
-  hub_->sendAgain(std::move(*op.message), index);
+  owner_->sendAgain(std::move(*op.message), index);
 }
 
 }  // namespace fab::transfer

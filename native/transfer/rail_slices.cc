@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hub.h"
 #include "rail.h"
 #include "shared_file.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 

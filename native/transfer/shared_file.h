@@ -73,7 +73,7 @@ class Mapping {
 // object holds a lock (fcntl(2), F_OFD_SETLK) on the byte of the file whose number is the serial
 // number of the offer. The kernel releases the lock when the process ends, so the owner needs no
 // answer. The kernel does not release it when a worker ends. The transfer must therefore not
-// outlive the rails that copy for it (Hub::railEnded()).
+// outlive the rails that copy for it (TransferEngine::railEnded()).
 class Copying {
  public:
   // Returns null if the owner has ended the offer.

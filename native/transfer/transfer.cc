@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hub.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
@@ -18,11 +18,12 @@ uint32_t microseconds(Clock::duration duration) {
 
 }  // namespace
 
-Transfer::Transfer(std::shared_ptr<Hub> hub, uint32_t identity, size_t rails, Order what)
+Transfer::Transfer(std::shared_ptr<TransferEngine> owner, uint32_t identity, size_t rails,
+                   Order what)
     : id(identity),
       order(std::move(what)),
       remotes(rails, std::vector<uint32_t>(order.targets.size(), 0)),
-      hub_(std::move(hub)),
+      owner_(std::move(owner)),
       start_(Clock::now()),
       done_((total() + 63) / 64),
       late_(done_.size()),
@@ -31,7 +32,7 @@ Transfer::Transfer(std::shared_ptr<Hub> hub, uint32_t identity, size_t rails, Or
       failures_(total()),
       shares_(rails) {}
 
-Transfer::~Transfer() { hub_->forget(std::move(remotes)); }
+Transfer::~Transfer() { owner_->forget(std::move(remotes)); }
 
 void Transfer::restart(uint32_t identity) {
   const auto clear = [](auto& values) {
@@ -139,7 +140,7 @@ void Transfer::arrived(uint32_t slice, size_t rail, Clock::duration took) {
   if (!outcome_.compare_exchange_strong(running, 0)) return;
   end_ = Clock::now();
   // Holds: the transfer's own, and that of the copy that has just arrived.
-  if (holds_.load() > 2 && !reported_.exchange(true)) hub_->ended(*this);
+  if (holds_.load() > 2 && !reported_.exchange(true)) owner_->ended(*this);
   release();
 }
 
@@ -155,11 +156,11 @@ void Transfer::free() {
   copying_.reset();
   quantiles_ = quantilesSoFar();
   measured_ = true;
-  hub_->finished(*this);
+  owner_->finished(*this);
   const bool ends = !reported_.exchange(true);
   const bool releases = !released_.exchange(true);
-  hub_->freed(*this, ends, releases);
-  if (!order.repeats) hub_->forget(std::move(remotes));
+  owner_->freed(*this, ends, releases);
+  if (!order.repeats) owner_->forget(std::move(remotes));
 }
 
 void Transfer::fail(uint32_t status, std::string text) {
@@ -170,7 +171,7 @@ void Transfer::fail(uint32_t status, std::string text) {
     text_ = std::move(text);
   }
   end_ = Clock::now();
-  if (holds_.load() > 1 && !reported_.exchange(true)) hub_->ended(*this);
+  if (holds_.load() > 1 && !reported_.exchange(true)) owner_->ended(*this);
   release();
 }
 
@@ -178,7 +179,7 @@ void Transfer::withdrawn() {
   // A copy into mapped memory continues, even if the peer has withdrawn the memory.
   if (running() || order.direction == Direction::kRead || order.mapping) return;
   const bool ends = !reported_.exchange(true);
-  hub_->report(*this, ends, !released_.exchange(true));
+  owner_->report(*this, ends, !released_.exchange(true));
 }
 
 std::string Transfer::text() const {

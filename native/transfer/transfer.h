@@ -19,7 +19,7 @@ namespace fab::transfer {
 using Clock = std::chrono::steady_clock;
 
 class Peer;
-class Hub;
+class TransferEngine;
 
 enum class Direction : uint8_t { kWrite, kRead };
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
@@ -73,7 +73,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   static constexpr const char* kName = "Transfer";
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  Transfer(std::shared_ptr<Hub> hub, uint32_t id, size_t rails, Order order);
+  Transfer(std::shared_ptr<TransferEngine> owner, uint32_t id, size_t rails, Order order);
   ~Transfer();
 
   // Takes the next slice and holds the transfer for it. Returns kNone if there is none.
@@ -147,7 +147,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void free();
   std::array<uint32_t, 2> quantilesSoFar() const;
 
-  const std::shared_ptr<Hub> hub_;
+  const std::shared_ptr<TransferEngine> owner_;
   std::unique_ptr<Copying> copying_;
   uint8_t round_ = 0;
   Clock::time_point start_;

@@ -1,6 +1,6 @@
 // The input of a transfer engine from a hostile peer: messages, and the numbers of slices. In
 // between, the program offers memory, transfers and closes.
-#include "../../native/transfer/hub.h"
+#include "../../native/transfer/transfer_engine.h"
 #include "support/rig.h"
 
 using namespace fab::transfer;
@@ -13,14 +13,14 @@ class Script {
  public:
   explicit Script(fuzz::Input& input) : input_(input), rig_(input) {
     const Settings settings;
-    hub_ = std::make_shared<Hub>(nullptr, nullptr, kIdentity, settings);
-    hub_->addRail(rig_.domain, rig_.endpoints[0], -1);
+    transferEngine_ = std::make_shared<TransferEngine>(nullptr, nullptr, kIdentity, settings);
+    transferEngine_->addRail(rig_.domain, rig_.endpoints[0], -1);
     for (uint64_t i = 0; i < 2; ++i) {
-      peers_.push_back(hub_->addPeer(2 + i, {Path({rig_.peers[i]}, 0)}, i == 0));
+      peers_.push_back(transferEngine_->addPeer(2 + i, {Path({rig_.peers[i]}, 0)}, i == 0));
     }
   }
   ~Script() {
-    hub_->close();
+    transferEngine_->close();
     offers_.clear();
     transfers_.clear();
     peers_.clear();
@@ -32,7 +32,7 @@ class Script {
 
   void run() {
     try {
-      hub_->begin();
+      transferEngine_->begin();
     } catch (const fab::FabricFailure&) {
       return;  // the provider takes no receives
     }
@@ -53,14 +53,14 @@ class Script {
         rig_.provider.arrive(number());
         return static_cast<void>(rig_.engine().turn());
       case 5:
-        if (!offers_.empty()) hub_->revoke(offers_[input_.below(offers_.size())]);
+        if (!offers_.empty()) transferEngine_->revoke(offers_[input_.below(offers_.size())]);
         return;
       case 6:
         return restart();
       case 7:
         return rig_.provider.complete(1 + input_.below(8));
       case 8:
-        return hub_->notify(peers_[input_.below(2)], "note", input_.below(4), 0, 1);
+        return transferEngine_->notify(peers_[input_.below(2)], "note", input_.below(4), 0, 1);
       default:
         return static_cast<void>(rig_.engine().turn());
     }
@@ -100,8 +100,8 @@ class Script {
     const uint32_t planned = isWrite ? input_.below(100) : 0;
     const bool repeats = input_.flag();
     const bool mappable = input_.flag();
-    auto made = hub_->offer(peers_[input_.below(2)], expected, planned, repeats, mappable,
-                            {rig_.addMemory()});
+    auto made = transferEngine_->offer(peers_[input_.below(2)], expected, planned, repeats,
+                                       mappable, {rig_.addMemory()});
     if (made) offers_.push_back(std::move(made));
   }
 
@@ -123,13 +123,14 @@ class Script {
     order.planned = input_.flag();
     order.repeats = input_.flag();
     order.bytes = slices * 8;
-    if (auto started = hub_->start(std::move(order))) transfers_.push_back(std::move(started));
+    if (auto started = transferEngine_->start(std::move(order)))
+      transfers_.push_back(std::move(started));
   }
 
   void restart() {
     if (transfers_.empty()) return;
     const auto& which = transfers_[input_.below(transfers_.size())];
-    if (which->mayRepeat()) hub_->restart(which);
+    if (which->mayRepeat()) transferEngine_->restart(which);
   }
 
   // Usually the number of an open offer.
@@ -141,7 +142,7 @@ class Script {
 
   fuzz::Input& input_;
   fuzz::Rig rig_;
-  std::shared_ptr<Hub> hub_;
+  std::shared_ptr<TransferEngine> transferEngine_;
   std::vector<std::shared_ptr<fab::transfer::Peer>> peers_;
   std::vector<std::shared_ptr<Offer>> offers_;
   std::vector<std::shared_ptr<Transfer>> transfers_;

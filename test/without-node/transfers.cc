@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../native/transfer/hub.h"
+#include "../../native/transfer/transfer_engine.h"
 #include "programs.h"
 
 using namespace fab::transfer;
@@ -63,7 +63,7 @@ class Side {
        Mail& mail)
       : mail_(mail), which_(which) {
     Settings settings;
-    hub_ = std::make_shared<Hub>(
+    transferEngine_ = std::make_shared<TransferEngine>(
         environment.env(),
         [this](const std::vector<fab::transfer::Event>& events) {
           for (const auto& event : events) happened(event.kind, event.id);
@@ -77,10 +77,10 @@ class Side {
       // As src/transfer/rails.ts does: a slice that has completed has arrived.
       programs_[i]->info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
       ends_.push_back(programs_[i]->openEndpoint());
-      hub_->addRail(programs_[i]->domain, ends_[i].endpoint, -1);
+      transferEngine_->addRail(programs_[i]->domain, ends_[i].endpoint, -1);
       card.addresses.push_back(ends_[i].address);
     }
-    hub_->begin();
+    transferEngine_->begin();
     mail_.cards[which].put(card);
     meet();
   }
@@ -98,15 +98,15 @@ class Side {
       token.targets.push_back({byAddress ? reinterpret_cast<uint64_t>(region->base) : 0,
                                fi_mr_key(region->get()), true});
     }
-    const auto made = hub_->offer(peer_, kSlices, kSlices, false, false, memories);
+    const auto made = transferEngine_->offer(peer_, kSlices, kSlices, false, false, memories);
     CLAIM(made);
     token.offer = made->id;
     token.first = made->first;
-    hub_->notify(peer_, "note", round, 0, round + 1);
+    transferEngine_->notify(peer_, "note", round, 0, round + 1);
     mail_.tokens.put(token);
     const bool revokes = round % 4 == 3;
     if (revokes) {
-      hub_->revoke(made);
+      transferEngine_->revoke(made);
     } else {
       run("a transfer does not arrive", [&] { return arrived_.count(made->id) > 0; });
       for (size_t i = 0; i < kLength; ++i) CLAIM(into.data[i] == static_cast<uint8_t>(i / kSlice));
@@ -126,14 +126,14 @@ class Side {
     order.targets = token->targets;
     order.span = kLength;
     const Pieces pieces{{0, kLength}};
-    order.slicing = cut(pieces, pieces, hub_->limitsOf(kSlice));
+    order.slicing = cut(pieces, pieces, transferEngine_->limitsOf(kSlice));
     order.offer = token->offer;
     order.planned = round % 2 == 1;
     order.first = order.planned ? token->first + kSlices : token->first;
     order.roundSize = 2 * kSlices;
     order.bytes = kLength;
     const std::vector<uint32_t> memories = order.memories;
-    const auto started = hub_->start(std::move(order));
+    const auto started = transferEngine_->start(std::move(order));
     while (started->running() && started->bytesDone() == 0) step();  // as a progress bar does
     run("a transfer is not released", [&] { return freed_.count(started->id) > 0; });
     CLAIM(started->status() == 0 || round % 4 == 3);
@@ -141,15 +141,15 @@ class Side {
   }
 
   ~Side() {
-    hub_->close();
+    transferEngine_->close();
     run("an engine does not close", [&] { return flushed_; });
     mail_.leaving[which_].put(true);
     run("the other side does not close",
         [&] { return mail_.leaving[1 - which_].take().has_value(); });
     for (size_t i = 0; i < kRails; ++i) programs_[i]->close(ends_[i]);
     ends_.clear();
-    hub_->events.close();
-    hub_.reset();
+    transferEngine_->events.close();
+    transferEngine_.reset();
     // Each rail holds the engine, and so the endpoints of all rails, until its own domain has
     // closed.
     for (auto& program : programs_) program->end();
@@ -169,7 +169,7 @@ class Side {
       }
       paths.emplace_back(std::move(handles), static_cast<uint32_t>(i));
     }
-    peer_ = hub_->addPeer(card->id, std::move(paths), false);
+    peer_ = transferEngine_->addPeer(card->id, std::move(paths), false);
   }
 
   void happened(EventKind kind, uint32_t id) {
@@ -186,7 +186,7 @@ class Side {
 
   Mail& mail_;
   const size_t which_;
-  std::shared_ptr<Hub> hub_;
+  std::shared_ptr<TransferEngine> transferEngine_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<Program::End> ends_;
   std::shared_ptr<fab::transfer::Peer> peer_;

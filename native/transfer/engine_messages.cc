@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "hub.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
-Message Hub::messageTo(const Peer& peer, Kind kind) const {
+Message TransferEngine::messageTo(const Peer& peer, Kind kind) const {
   Message message;
   message.header.kind = kind;
   message.header.from = id;
@@ -16,18 +16,18 @@ Message Hub::messageTo(const Peer& peer, Kind kind) const {
   return message;
 }
 
-void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
+void TransferEngine::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
   enqueue(peer, std::move(message), 0, rail);
 }
 
-void Hub::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId,
-                  size_t rail) {
+void TransferEngine::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId,
+                             size_t rail) {
   peer->unsent.fetch_add(1);
   const auto until = Clock::now() + kMessageTimeout;
   pass({peer, std::move(message), noteId, until, nextOrder_.fetch_add(1)}, rail);
 }
 
-void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
+void TransferEngine::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
   if (waiting.peer->unsent.fetch_sub(1) == 1) {
     tellIfAllSent(*waiting.peer);
     reportIfFlushed();
@@ -36,20 +36,22 @@ void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text
   events.add({EventKind::kNotificationSent, waiting.noteId, status, std::move(text), 0, 0});
 }
 
-void Hub::flush(Peer& peer, uint32_t noteId) {
+void TransferEngine::flush(Peer& peer, uint32_t noteId) {
   peer.allSent.store(noteId);
   tellIfAllSent(peer);
 }
 
-void Hub::tellIfAllSent(Peer& peer) {
+void TransferEngine::tellIfAllSent(Peer& peer) {
   if (peer.allSent.load() == 0 || peer.awaits()) return;
   const uint32_t noteId = peer.allSent.exchange(0);
   if (noteId != 0) events.add({EventKind::kNotificationSent, noteId, 0, {}, 0, 0});
 }
 
-void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
+void TransferEngine::sendAgain(Waiting waiting, size_t failed) {
+  pass(std::move(waiting), failed + 1);
+}
 
-void Hub::pass(Waiting waiting, size_t to) {
+void TransferEngine::pass(Waiting waiting, size_t to) {
   MessageHeader& header = waiting.message.header;
   header.length = static_cast<uint16_t>(waiting.message.payload.size());
   Rail* const rail = workingRail(to);
@@ -61,8 +63,8 @@ void Hub::pass(Waiting waiting, size_t to) {
   rail->defer([rail, held] { rail->send(std::move(*held)); });
 }
 
-void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
-                 uint32_t channel, uint32_t sequence) {
+void TransferEngine::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
+                            uint32_t channel, uint32_t sequence) {
   Message message = messageTo(*peer, Kind::kNotification);
   message.header.sequence = sequence;
   message.header.count = channel;
@@ -70,8 +72,8 @@ void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_
   enqueue(peer, std::move(message), noteId, noteId);
 }
 
-void Hub::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
-               uint32_t status) {
+void TransferEngine::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
+                          uint32_t status) {
   Message message = messageTo(*peer, Kind::kTaken);
   message.header.count = channel;
   message.header.status = status;
@@ -80,7 +82,7 @@ void Hub::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t 
 }
 
 // Reports to the peers, over each rail, that nothing can be sent to this engine any more.
-void Hub::sendClosed() {
+void TransferEngine::sendClosed() {
   std::vector<std::shared_ptr<Peer>> present;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -106,7 +108,7 @@ void Hub::sendClosed() {
 // the report of the last rail, nothing more is sent to the peer: if the peer has not answered an
 // operation, shm (1.17) completes no later operation of the endpoint. Returns whether this report
 // is that of the last rail.
-bool Hub::peerLeft(const MessageHeader& header) {
+bool TransferEngine::peerLeft(const MessageHeader& header) {
   const std::shared_ptr<Peer> peer = peerOf(header.from);
   if (!peer || !peer->closedMessages.add(header.round, header.bytes)) return false;
   if (peer->left.exchange(true)) return false;
@@ -132,7 +134,7 @@ bool Hub::peerLeft(const MessageHeader& header) {
 
 // Answers the first message of a peer at once, because JavaScript may be busy. The answer reports
 // that this side confirms the messages that it takes.
-void Hub::answer(const MessageHeader& header) {
+void TransferEngine::answer(const MessageHeader& header) {
   const std::shared_ptr<Peer> peer = peerOf(header.from);
   if (peer && !peer->answered.exchange(true)) take(peer, {}, header.count, 0);
 }

@@ -1,4 +1,4 @@
-#include "hub.h"
+#include "transfer_engine.h"
 
 #include <rdma/fi_errno.h>
 
@@ -6,8 +6,8 @@
 
 namespace fab::transfer {
 
-void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint,
-                  int numaNode) {
+void TransferEngine::addRail(const std::shared_ptr<Domain>& domain,
+                             const std::shared_ptr<Endpoint>& endpoint, int numaNode) {
   const Hold hold(domain->engine());
   rails.push_back(std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint,
                                          numaNode, settings_));
@@ -15,14 +15,14 @@ void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<E
   pieces_ = std::min(pieces_, Rail::piecesOf(domain->info()));
 }
 
-void Hub::begin() {
+void TransferEngine::begin() {
   for (const auto& rail : rails) {
     const Hold hold(rail->engine());
     rail->listen();
   }
 }
 
-void Hub::close() {
+void TransferEngine::close() {
   if (closed_) return;
   closed_ = true;
   std::vector<std::shared_ptr<Transfer>> transfers;
@@ -38,15 +38,15 @@ void Hub::close() {
   reportIfFlushed();
 }
 
-void Hub::closeWithEnvironment() {
+void TransferEngine::closeWithEnvironment() {
   events.beforeEnd([weak = weak_from_this()] {
-    if (const auto hub = weak.lock()) hub->close();
+    if (const auto engine = weak.lock()) engine->close();
   });
 }
 
 // A transfer may still wait for an operation of an endpoint that the provider cannot close. Such a
-// transfer and this hub hold references to each other.
-void Hub::railEnded() {
+// transfer and this engine hold references to each other.
+void TransferEngine::railEnded() {
   if (endedRails_.fetch_add(1) + 1 < rails.size()) return;
   decltype(transfers_) transfers;
   decltype(offers_) offers;
@@ -55,7 +55,7 @@ void Hub::railEnded() {
   offers.swap(offers_);
 }
 
-void Hub::reportIfFlushed() {
+void TransferEngine::reportIfFlushed() {
   if (!closing_.load()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -79,7 +79,7 @@ void Hub::reportIfFlushed() {
 }
 
 // The rails on other NUMA nodes than the memory. Empty if no rail is near.
-std::vector<bool> Hub::farRails(const Order& order) const {
+std::vector<bool> TransferEngine::farRails(const Order& order) const {
   std::vector<bool> far(rails.size());
   if (order.numaNode < 0) return {};
   bool anyNear = false;
@@ -90,7 +90,7 @@ std::vector<bool> Hub::farRails(const Order& order) const {
   return anyNear ? far : std::vector<bool>();
 }
 
-std::shared_ptr<Transfer> Hub::start(Order order) {
+std::shared_ptr<Transfer> TransferEngine::start(Order order) {
   order.far = farRails(order);
   auto transfer = std::make_shared<Transfer>(shared_from_this(), ++nextTransfer_, rails.size(),
                                              std::move(order));
@@ -103,7 +103,7 @@ std::shared_ptr<Transfer> Hub::start(Order order) {
   return transfer;
 }
 
-bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
+bool TransferEngine::restart(const std::shared_ptr<Transfer>& transfer) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!admit(*transfer)) return false;
@@ -117,7 +117,7 @@ bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
 // Returns whether the transfer may use its offer. A withdrawn key stops a NIC, but not a copy into
 // mapped memory, so this side must record which offers have ended. The caller holds the mutex
 // until the transfer is in the table, where the message that ends the offer finds the transfer.
-bool Hub::admit(Transfer& transfer) {
+bool TransferEngine::admit(Transfer& transfer) {
   const Order& order = transfer.order;
   EndedOffers& ended = order.peer->ended;
   if (ended.contains(order.serial)) return false;
@@ -126,7 +126,7 @@ bool Hub::admit(Transfer& transfer) {
   return true;
 }
 
-void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
+void TransferEngine::begin(const std::shared_ptr<Transfer>& transfer) {
   const Order& order = transfer->order;
   if (order.planned && !order.mapping) {
     Message plan = messageTo(*order.peer, Kind::kPlan);
@@ -142,7 +142,7 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
 
 // Wakes as many rails as there are slices. Near rails come first, and each call begins with another
 // rail.
-void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
+void TransferEngine::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
   const Failure* const unusable = whyUnusable(transfer->order.memories);
   if (unusable != nullptr) return transfer->fail(unusable->status, unusable->detail.text);
   const size_t start = nextRail_.fetch_add(1, std::memory_order_relaxed);
@@ -160,7 +160,7 @@ void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
   }
 }
 
-void Hub::received(Message message) {
+void TransferEngine::received(Message message) {
   const MessageHeader& header = message.header;
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
@@ -190,7 +190,7 @@ void Hub::received(Message message) {
   }
 }
 
-void Hub::finished(Transfer& transfer) {
+void TransferEngine::finished(Transfer& transfer) {
   const Order& order = transfer.order;
   const bool isWrite = order.direction == Direction::kWrite;
   if (order.mapping && isWrite && transfer.status() == 0) return tellCopied(transfer);
@@ -199,7 +199,7 @@ void Hub::finished(Transfer& transfer) {
   tellEnd(transfer, stays ? Kind::kRead : Kind::kFinished, 0);
 }
 
-void Hub::tellEnd(Transfer& transfer, Kind kind, uint32_t copies) {
+void TransferEngine::tellEnd(Transfer& transfer, Kind kind, uint32_t copies) {
   Message message = messageTo(*transfer.order.peer, kind);
   message.header.offer = transfer.order.offer;
   message.header.transfer = transfer.id;
@@ -209,7 +209,7 @@ void Hub::tellEnd(Transfer& transfer, Kind kind, uint32_t copies) {
   send(transfer.order.peer, std::move(message), transfer.lastRail());
 }
 
-void Hub::tellCopied(Transfer& transfer) {
+void TransferEngine::tellCopied(Transfer& transfer) {
   const Order& order = transfer.order;
   Message message = messageTo(*order.peer, Kind::kCopied);
   message.header.offer = order.offer;
@@ -221,12 +221,12 @@ void Hub::tellCopied(Transfer& transfer) {
 
 // Called when a transfer has ended with copies in flight. If the peer withdraws its memory, these
 // copies cannot arrive.
-void Hub::ended(Transfer& transfer) {
+void TransferEngine::ended(Transfer& transfer) {
   report(transfer, true, false);
   if (transfer.order.direction == Direction::kWrite) tellEnd(transfer, Kind::kFinished, 1);
 }
 
-void Hub::freed(Transfer& transfer, bool ends, bool releases) {
+void TransferEngine::freed(Transfer& transfer, bool ends, bool releases) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     transfers_.erase(transfer.id);
@@ -235,7 +235,7 @@ void Hub::freed(Transfer& transfer, bool ends, bool releases) {
   reportIfFlushed();
 }
 
-void Hub::report(Transfer& transfer, bool ends, bool releases) {
+void TransferEngine::report(Transfer& transfer, bool ends, bool releases) {
   if (!ends && !releases) return;
   const EventKind kind = !releases ? EventKind::kTransferEnded
                          : ends    ? EventKind::kTransferDone
@@ -243,7 +243,7 @@ void Hub::report(Transfer& transfer, bool ends, bool releases) {
   events.add({kind, transfer.id, transfer.status(), transfer.text(), 0, 0});
 }
 
-void Hub::forget(std::vector<std::vector<uint32_t>> remotes) {
+void TransferEngine::forget(std::vector<std::vector<uint32_t>> remotes) {
   for (size_t i = 0; i < remotes.size() && i < rails.size(); ++i) {
     std::vector<uint32_t>& handles = remotes[i];
     if (std::all_of(handles.begin(), handles.end(), [](uint32_t each) { return each == 0; }))
@@ -253,7 +253,7 @@ void Hub::forget(std::vector<std::vector<uint32_t>> remotes) {
   }
 }
 
-void Hub::peerRevoked(const MessageHeader& header) {
+void TransferEngine::peerRevoked(const MessageHeader& header) {
   const std::shared_ptr<Peer> peer = peerOf(header.from);
   if (!peer) return;
   std::vector<std::shared_ptr<Transfer>> ended;
@@ -281,7 +281,7 @@ void Hub::peerRevoked(const MessageHeader& header) {
   }
 }
 
-void Hub::peerWithdrew(const MessageHeader& header) {
+void TransferEngine::peerWithdrew(const MessageHeader& header) {
   std::shared_ptr<Transfer> transfer;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,13 +1,13 @@
 // The offers of a transfer engine: memory that peers may write or read.
 #include <rdma/fi_errno.h>
 
-#include "hub.h"
+#include "transfer_engine.h"
 
 namespace fab::transfer {
 
-std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expected,
-                                  uint32_t planned, bool repeats, bool mappable,
-                                  std::vector<uint32_t> memories) {
+std::shared_ptr<Offer> TransferEngine::offer(const std::shared_ptr<Peer>& to, uint32_t expected,
+                                             uint32_t planned, bool repeats, bool mappable,
+                                             std::vector<uint32_t> memories) {
   auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned, repeats);
   offer->memories = std::move(memories);
   offer->fences = to->fences && !mappable;
@@ -26,39 +26,40 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   return offer;
 }
 
-std::shared_ptr<Peer> Hub::addPeer(uint64_t identity, std::vector<Path> paths, bool fences) {
+std::shared_ptr<Peer> TransferEngine::addPeer(uint64_t identity, std::vector<Path> paths,
+                                              bool fences) {
   auto peer = std::make_shared<Peer>(identity, std::move(paths), fences);
   const std::lock_guard<std::mutex> lock(mutex_);
   peers_.insert_or_assign(identity, peer);
   return peer;
 }
 
-std::shared_ptr<Peer> Hub::peerOf(uint64_t identity) {
+std::shared_ptr<Peer> TransferEngine::peerOf(uint64_t identity) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = peers_.find(identity);
   return found == peers_.end() ? nullptr : found->second.lock();
 }
 
-void Hub::confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer) {
+void TransferEngine::confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer) {
   if (!to) return;
   Message message = messageTo(*to, Kind::kWithdrawn);
   message.header.transfer = transfer;
   send(to, std::move(message), 0);
 }
 
-std::shared_ptr<Offer> Hub::offerOf(const MessageHeader& header) {
+std::shared_ptr<Offer> TransferEngine::offerOf(const MessageHeader& header) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = offers_.find(header.offer);
   if (found == offers_.end() || found->second->to->id != header.from) return nullptr;
   return found->second;
 }
 
-void Hub::arrived(uint32_t number) {
+void TransferEngine::arrived(uint32_t number) {
   Offer* const offer = numbers_.find(number);
   if (offer != nullptr && offer->arrived(number - offer->first)) complete(*offer);
 }
 
-void Hub::complete(Offer& offer) {
+void TransferEngine::complete(Offer& offer) {
   Event event{EventKind::kOfferArrived, offer.id, 0, offer.notification(), 0, offer.length()};
   if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another round
   events.add(std::move(event));
@@ -66,7 +67,7 @@ void Hub::complete(Offer& offer) {
 }
 
 // The message also reports that the peer has ended the transfer, unless the peer may repeat it.
-void Hub::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
+void TransferEngine::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
   const std::lock_guard<std::mutex> lock(planMutex_);
   const MessageHeader& header = message.header;
   if (!offer->copied(header.round, header.bytes, std::move(message.payload))) return;
@@ -75,12 +76,13 @@ void Hub::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
 }
 
 // Called when the peer has read a repeated offer once more.
-void Hub::peerRead(Offer& offer, const MessageHeader& header) {
+void TransferEngine::peerRead(Offer& offer, const MessageHeader& header) {
   if (!offer.repeats || !offer.read(header.transfer)) return;
   events.add({EventKind::kOfferArrived, offer.id, 0, {}, 0, header.bytes});
 }
 
-void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header) {
+void TransferEngine::peerFinished(const std::shared_ptr<Offer>& offer,
+                                  const MessageHeader& header) {
   if (header.count > 0 && !offer->refused(header.round, header.count)) return;
   const auto fail = [this, offer, status = header.status] {
     if (status != 0 && !offer->complete()) {
@@ -107,7 +109,7 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
   }
 }
 
-void Hub::revoke(const std::shared_ptr<Offer>& offer) {
+void TransferEngine::revoke(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.load()) return;
   // All bytes have arrived, so the peer is about to announce the end of the transfer.
   if (!offer->repeats && offer->complete()) return;
@@ -123,7 +125,7 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
 }
 
 // Ends the offer. After all rails have read all earlier arrivals, no copy can arrive any more.
-void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
+void TransferEngine::withdraw(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.exchange(true)) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -134,7 +136,7 @@ void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
 
 // Closes the offer's own registrations, if they are open. Calls `then` when all rails have done
 // that and have read all earlier arrivals.
-void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then) {
+void TransferEngine::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then) {
   const bool closes = !offer->keysClosed.exchange(true);
   const auto self = shared_from_this();
   const auto next = std::make_shared<std::function<void()>>(std::move(then));
@@ -151,7 +153,7 @@ void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> t
   }
 }
 
-void Hub::released(const std::shared_ptr<Offer>& offer) {
+void TransferEngine::released(const std::shared_ptr<Offer>& offer) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     offers_.erase(offer->id);

@@ -22,12 +22,12 @@ namespace fab::transfer {
 
 // The state that the rails of one transfer engine share: its transfers, offers, peers, and events
 // for JavaScript. JavaScript's thread changes the tables, and the rails' threads use them.
-class Hub : public std::enable_shared_from_this<Hub> {
+class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7472000000000001};
   static constexpr const char* kName = "TransferEngine";
 
-  Hub(napi_env env, Events::Deliver deliver, uint64_t identity, const Settings& settings)
+  TransferEngine(napi_env env, Events::Deliver deliver, uint64_t identity, const Settings& settings)
       : id(identity),
         events(env, std::move(deliver)),
         settings_(settings),
