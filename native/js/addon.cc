@@ -37,7 +37,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportMemoryRegion(exports);
   exportDeviceMemory(exports);
   exportRemoteRegion(exports);
-  exportSlots(exports);
+  exportReceiveBuffers(exports);
   exportEndpoint(exports);
   exportEndpointOpening(exports);
   exportEndpointOptions(exports);

@@ -36,9 +36,9 @@ Napi::Array endpointRows(Napi::Env env, Engine& engine) {
     auto row = rows.add();
     row.Set("id", handle);
     row.Set("inFlight", endpoint->inFlight);
-    row.Set("waitingSends", static_cast<double>(endpoint->sendLane.size()));
+    row.Set("waitingSends", static_cast<double>(endpoint->waitingSends.size()));
     row.Set("waitingReceives",
-            static_cast<double>(endpoint->receiveLane.size() + endpoint->behindBuffer.size()));
+            static_cast<double>(endpoint->waitingReceives.size() + endpoint->behindBuffer.size()));
     row.Set("closing", endpoint->closing);
     row.Set("left", endpoint->draining);
     row.Set("broken", endpoint->broken);

@@ -24,7 +24,7 @@ void exportCounter(Napi::Object exports);
 void exportMemoryRegion(Napi::Object exports);
 void exportDeviceMemory(Napi::Object exports);
 void exportRemoteRegion(Napi::Object exports);
-void exportSlots(Napi::Object exports);
+void exportReceiveBuffers(Napi::Object exports);
 void exportEndpoint(Napi::Object exports);
 void exportEndpointOpening(Napi::Object exports);
 void exportEndpointOptions(Napi::Object exports);

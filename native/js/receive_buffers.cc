@@ -17,13 +17,13 @@ namespace fab {
 
 namespace {
 
-constexpr uint64_t kMaxSlots = 1 << 20;
+constexpr uint64_t kMaxBuffers = 1 << 20;
 constexpr uint64_t kMaxSize = uint64_t{1} << 31;
 constexpr uint64_t kAlignment = 64;
 
-// The block that all slots share. The registration closes when the last slot is freed.
-Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
-                       const std::shared_ptr<SharedBlock>& block, uint32_t count, void*& desc) {
+// The block that all buffers share. The registration closes when the last buffer is freed.
+Backing backingOfBuffers(const std::shared_ptr<Domain>& domain,
+                         const std::shared_ptr<SharedBlock>& block, uint32_t count, void*& desc) {
   if (!domain->engine().describes() || block->size() / count <= copiedBytes(domain->info())) {
     return block;
   }
@@ -43,11 +43,11 @@ void forget(Engine& engine, std::vector<uint32_t> handles) {
   });
 }
 
-// slotsCreate(domain, count, size): { handles, buffers }
-Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
+// receiveBuffersCreate(domain, count, size): { handles, buffers }
+Napi::Value receiveBuffersCreate(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
-  const auto count = static_cast<uint32_t>(unsignedFromJs(args[1], "count", kMaxSlots));
+  const auto count = static_cast<uint32_t>(unsignedFromJs(args[1], "count", kMaxBuffers));
   const uint64_t size = unsignedFromJs(args[2], "size", kMaxSize);
   const uint64_t stride = (size + kAlignment - 1) / kAlignment * kAlignment;
   const auto block = SharedBlock::allocate(static_cast<size_t>(count * stride));
@@ -58,7 +58,7 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
     buffers.Set(i, toBuffer(env, block, block->data() + i * stride, static_cast<size_t>(size)));
   }
   void* desc = nullptr;
-  const Backing backing = backingOfSlots(domain, block, count, desc);
+  const Backing backing = backingOfBuffers(domain, block, count, desc);
   Engine& engine = domain->engine();
   std::vector<uint32_t> entered;
   entered.reserve(count);
@@ -81,8 +81,8 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// slotsForget(domain, handles): frees the handles once no operation uses their buffers.
-Napi::Value slotsForget(const Napi::CallbackInfo& args) {
+// receiveBuffersForget(domain, handles): frees the handles once no operation uses their buffers.
+Napi::Value receiveBuffersForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
   const auto handles = args[1].As<Napi::Uint32Array>();
@@ -109,9 +109,9 @@ Napi::Value memoryRead(const Napi::CallbackInfo& args) {
 
 }  // namespace
 
-void exportSlots(Napi::Object exports) {
-  exportFunction<slotsCreate>(exports, "slotsCreate");
-  exportFunction<slotsForget>(exports, "slotsForget");
+void exportReceiveBuffers(Napi::Object exports) {
+  exportFunction<receiveBuffersCreate>(exports, "receiveBuffersCreate");
+  exportFunction<receiveBuffersForget>(exports, "receiveBuffersForget");
   exportFunction<memoryRead>(exports, "memoryRead");
 }
 

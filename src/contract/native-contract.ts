@@ -21,7 +21,7 @@ import type { EfaAddr, EfaCqAttr, EfaMrAttr, EfaQpWqs } from './efa-types.js';
 import type { EngineState } from './engine-state.js';
 import type { Handle, NativeInfo } from './handles.js';
 import type { Param } from './info-types.js';
-import type { NativeMemory, NativeSlots } from './native-memory.js';
+import type { NativeMemory, NativeReceiveBuffers } from './native-memory.js';
 import type { NativeTransfer } from './native-transfer.js';
 
 /** The exports of the addon. */
@@ -30,7 +30,7 @@ export interface NativeAddon
     NativeNames,
     NativeObjects,
     NativeMemory,
-    NativeSlots,
+    NativeReceiveBuffers,
     NativeBatches,
     NativeEfa,
     NativeTransfer {

@@ -74,13 +74,13 @@ export interface NativeMemory {
   remoteForget(domain: Handle<'Domain'>, remote: number): void;
 }
 
-/** native/js/slots.cc */
-export interface NativeSlots {
+/** native/js/receive_buffers.cc */
+export interface NativeReceiveBuffers {
   /** Allocates and registers `count` pieces of memory of `size` bytes. */
-  slotsCreate(
+  receiveBuffersCreate(
     domain: Handle<'Domain'>,
     count: number,
     size: number,
   ): { handles: Uint32Array; buffers: ArrayBuffer[] };
-  slotsForget(domain: Handle<'Domain'>, handles: Uint32Array): void;
+  receiveBuffersForget(domain: Handle<'Domain'>, handles: Uint32Array): void;
 }

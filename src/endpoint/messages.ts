@@ -8,8 +8,8 @@ import { Op } from '../contract/layout.js';
 import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf, isAbortedBySender } from '../engine/failure.js';
+import { type ReceiveBuffer, ReceiveBuffers } from '../engine/receive-buffers.js';
 import { Kind } from '../engine/requests.js';
-import { type Slot, Slots } from '../engine/slots.js';
 import { giveBack, timeoutError } from '../engine/stream.js';
 import type { CheckedMessagesOptions } from './messages-options.js';
 import type { Limits, Receiver } from './target.js';
@@ -31,9 +31,9 @@ export interface Message {
   readonly data: bigint | undefined;
 }
 
-/** A message that has arrived, in its slot. */
+/** A message that has arrived, in its buffer. */
 interface Arrival {
-  readonly slot: Slot;
+  readonly buffer: ReceiveBuffer;
   readonly completion: Completion;
   readonly arrival: number;
 }
@@ -59,15 +59,15 @@ export class Messages implements AsyncIterableIterator<Message> {
   readonly endpoint: Receiver;
   readonly #engine: Engine;
   readonly #limits: Limits;
-  readonly #slots: Slots;
+  readonly #buffers: ReceiveBuffers;
   readonly #skips: boolean;
-  readonly #posted = new Map<number, Slot>();
+  readonly #posted = new Map<number, ReceiveBuffer>();
   // Receives that could not be cancelled because a message was arriving.
   #busy = 0;
   readonly #arrivals: Arrivals<Arrival>;
-  // Whether messages are not copied, and the slot of the last one that was taken.
+  // Whether messages are not copied, and the buffer of the last one that was taken.
   #borrows: boolean;
-  #current: Slot | undefined;
+  #current: ReceiveBuffer | undefined;
   #asking = 0; // pending calls of next()
   // No more buffers are posted: the endpoint is closed, or the receives are being cancelled.
   #ended = false;
@@ -85,29 +85,29 @@ export class Messages implements AsyncIterableIterator<Message> {
     this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
     this.#limits = endpoint.limits;
     this.#engine = endpoint.limits.engine;
-    this.#slots = new Slots(this.#engine, count, size);
-    for (const slot of this.#slots.all) this.#post(slot);
+    this.#buffers = new ReceiveBuffers(this.#engine, count, size);
+    for (const buffer of this.#buffers.all) this.#post(buffer);
   }
 
-  #post(slot: Slot): void {
+  #post(buffer: ReceiveBuffer): void {
     if (this.#ended || this.#limits.isClosed) return;
-    this.#slots.ready(slot);
+    this.#buffers.ready(buffer);
     const { submissions } = this.#engine;
     const request = this.#engine.begin(Kind.Owner, this);
-    this.#posted.set(request, slot);
+    this.#posted.set(request, buffer);
     const at = submissions.reserve(0);
     const { entries } = submissions;
     entries.begin(at, Op.Recv, request, this.#limits.handle);
-    entries.setMemory(at, slot.handle, 0, this.#slots.size);
+    entries.setMemory(at, buffer.handle, 0, this.#buffers.size);
     submissions.commit();
   }
 
   /** @internal */
   completed(request: number, status: number, word: number): void {
-    const slot = this.#posted.get(request);
+    const buffer = this.#posted.get(request);
     if (!this.#posted.delete(request)) this.#busy--;
-    if (status !== 0) this.#failed(slot, status, word);
-    else if (slot !== undefined) this.#arrived(slot, word);
+    if (status !== 0) this.#failed(buffer, status, word);
+    else if (buffer !== undefined) this.#arrived(buffer, word);
     this.#settled();
   }
 
@@ -132,21 +132,21 @@ export class Messages implements AsyncIterableIterator<Message> {
     if (this.#ended && this.#untaken.length === 0) this.#free();
   }
 
-  #arrived(slot: Slot, word: number): void {
+  #arrived(buffer: ReceiveBuffer, word: number): void {
     const { completions } = this.#engine;
     const completion = completions.at(word);
     if (completion.isWrite) {
-      this.#post(slot);
+      this.#post(buffer);
       return;
     }
-    const message = { slot, completion, arrival: completions.arrivalAt(word) };
+    const message = { buffer, completion, arrival: completions.arrivalAt(word) };
     // Checks `stopped` and not #ending, which is set later: with the manual driver, messages
     // arrive during that call.
     if (this.#arrivals.stopped) this.#untaken.push(message);
     else this.#arrivals.push(message);
   }
 
-  #failed(slot: Slot | undefined, status: number, word: number): void {
+  #failed(buffer: ReceiveBuffer | undefined, status: number, word: number): void {
     const failure = this.#engine.completions.failureAt(word);
     const aborted = isAbortedBySender(failure);
     const cancelled = (status === errnoByCode.FI_ECANCELED && !aborted) || this.#limits.isClosed;
@@ -161,7 +161,7 @@ export class Messages implements AsyncIterableIterator<Message> {
       if (failure.broken) this.#ended = true;
       // After a failed message, the buffer is posted again. A receive that the provider refused
       // would be refused again.
-      if (failure.syscall === 'fi_cq_readerr') this.#post(slot as Slot);
+      if (failure.syscall === 'fi_cq_readerr') this.#post(buffer as ReceiveBuffer);
     }
   }
 
@@ -178,7 +178,7 @@ export class Messages implements AsyncIterableIterator<Message> {
   }
 
   #free(): void {
-    if (this.#posted.size === 0 && this.#busy === 0) this.#slots.close();
+    if (this.#posted.size === 0 && this.#busy === 0) this.#buffers.close();
   }
 
   /**
@@ -207,15 +207,15 @@ export class Messages implements AsyncIterableIterator<Message> {
     }
   }
 
-  #open({ slot, completion }: Arrival): Message {
+  #open({ buffer, completion }: Arrival): Message {
     const { source, data, length } = completion;
-    const bytes = this.#slots.received(slot, length);
+    const bytes = this.#buffers.received(buffer, length);
     if (this.#borrows) {
-      this.#current = slot;
+      this.#current = buffer;
       return { bytes, source, data };
     }
     const copy = bytes.slice();
-    this.#post(slot);
+    this.#post(buffer);
     return { bytes: copy, source, data };
   }
 
@@ -243,8 +243,8 @@ export class Messages implements AsyncIterableIterator<Message> {
       await this.#engine.settled(drained);
       await this.#finishBusy();
     }
-    const messages = this.#untaken.splice(0).map(({ slot, completion, arrival }) => {
-      return { completion, arrival, handle: slot.handle, offset: 0, owner: this };
+    const messages = this.#untaken.splice(0).map(({ buffer, completion, arrival }) => {
+      return { completion, arrival, handle: buffer.handle, offset: 0, owner: this };
     });
     if (!this.#limits.isClosed) await giveBack(this.#limits, messages);
     this.#free();
