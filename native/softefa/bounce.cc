@@ -1,5 +1,6 @@
 #include "bounce.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,13 +17,18 @@ namespace {
 
 enum class Way { kIntoSlot, kOutOfSlot };
 
+// The offset of a slot's bytes in the segment's file.
+off_t offsetOf(const Segment& segment, const BounceSlot& slot) {
+  const auto index = static_cast<uint64_t>(&slot - segment.header().bounce);
+  return static_cast<off_t>(kBounceOffset + index * kBounceSize);
+}
+
 // Copies between a slot and memory of this process through the segment's file. With pread(2) and
 // pwrite(2), unmapped memory causes an error instead of a signal. It is excluded from thread
 // sanitizers, which do not see the synchronisation with the other process.
 bool move(const Segment& segment, BounceSlot& slot, Way way, void* memory, uint32_t length) {
-  if (length > sizeof(slot.data)) return false;
-  const off_t offset =
-      reinterpret_cast<const char*>(slot.data) - reinterpret_cast<const char*>(&segment.header());
+  if (length > kBounceSize) return false;
+  const off_t offset = offsetOf(segment, slot);
   const long call = way == Way::kIntoSlot ? SYS_pwrite64 : SYS_pread64;
   return ::syscall(call, segment.file().get(), memory, length, offset) == static_cast<long>(length);
 }
@@ -43,6 +49,8 @@ class Bounce {
     // doorbell.
     if (slot_->state.load(std::memory_order_acquire) != kBounceIdle) ring();
     if (!awaitIdle()) return unanswered();
+    const off_t offset = offsetOf(peer_, *slot_);
+    if (::posix_fallocate(peer_.file().get(), offset, length) != 0) return CopyResult::kSilent;
     slot_->address = remote;
     slot_->length = length;
     slot_->write = direction == Direction::kToPeer;
@@ -106,8 +114,8 @@ CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& lo
                   const Pieces& remote) {
   const uint64_t total = local.total();
   for (uint64_t done = 0; done < total;) {
-    const Pieces here = local.slice(done, sizeof(BounceSlot::data));
-    const Pieces there = remote.slice(done, sizeof(BounceSlot::data));
+    const Pieces here = local.slice(done, kBounceSize);
+    const Pieces there = remote.slice(done, kBounceSize);
     if (here.count == 0 || there.count == 0) return CopyResult::kFault;
     const iovec from = here.part[0], to = there.part[0];
     const auto length = static_cast<uint32_t>(std::min(from.iov_len, to.iov_len));

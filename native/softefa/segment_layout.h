@@ -11,14 +11,14 @@ namespace softefa {
 
 // The shared file of a process, as its peers map it:
 //
-//   SegmentHeader | MrEntry[kMaxMr] | KnownNics[kMaxNics][kMaxNodes] |
+//   SegmentHeader | MrEntry[kMaxMr] | KnownNics[kMaxNics][kMaxNodes] | bytes of the bounce slots |
 //   receive regions, one per queue pair, of the requested size
 //
 // A peer that works on the segment marks its Visitor entry. To remove an object, the owner marks
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 7;
+constexpr uint32_t kSegmentVersion = 8;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
@@ -71,7 +71,8 @@ struct alignas(64) Visitor {
 };
 
 // A request to the owner to copy, if process_vm_readv(2) is forbidden. The holder fills in an idle
-// slot. Only the owner completes the request.
+// slot. Only the owner completes the request. Both sides use the bytes of a slot with pread(2) and
+// pwrite(2) only.
 struct alignas(64) BounceSlot {
   OwnerLock lock;
   std::atomic<uint32_t> state;  // BounceState
@@ -79,10 +80,11 @@ struct alignas(64) BounceSlot {
   uint32_t length;
   uint32_t write;
   uint32_t fault;
-  uint8_t data[4096];
 };
 enum BounceState : uint32_t { kBounceIdle, kBounceAsked, kBounceServed };
 constexpr uint32_t kBounceSlots = 4;
+// Each request needs a wake-up of the owner, about 30 us, and milliseconds on a busy machine.
+constexpr uint32_t kBounceSize = 64 * 1024;
 
 // The time until which a NIC is busy, in each direction, if its speed is limited.
 struct alignas(64) Link {
@@ -214,7 +216,8 @@ struct ReceiveRegion {
 constexpr uint64_t kMrTableOffset = (sizeof(SegmentHeader) + 4095) & ~uint64_t{4095};
 constexpr uint64_t kKnownNicsOffset =
     (kMrTableOffset + kMaxMr * sizeof(MrEntry) + 4095) & ~uint64_t{4095};
-constexpr uint64_t kRegionsOffset =
+constexpr uint64_t kBounceOffset =
     kKnownNicsOffset + uint64_t{kMaxNics} * kMaxNodes * sizeof(KnownNics);
+constexpr uint64_t kRegionsOffset = kBounceOffset + kBounceSlots * uint64_t{kBounceSize};
 
 }  // namespace softefa

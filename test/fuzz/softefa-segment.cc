@@ -85,8 +85,7 @@ class Script {
         return change(&segment_.memory()[fuzz::Device::get().mr->lkey & 0xffff], sizeof(MrEntry),
                       true);
       case 6:
-        return change(&header_.bounce[input_.below(kBounceSlots)], offsetof(BounceSlot, data),
-                      true);
+        return change(&header_.bounce[input_.below(kBounceSlots)], sizeof(BounceSlot), true);
       case 7:
         return change(&header_.links[input_.below(2)], sizeof(Link), true);
       default:

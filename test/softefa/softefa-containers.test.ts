@@ -43,7 +43,7 @@ test('fi_pingpong transfers every size between containers, with a message why it
   context.skip(notInstalled !== undefined, notInstalled);
   const namespace = ownNamespace('containers');
   const { server, client } = await fiPingpong(
-    ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '3'],
+    ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '1'],
     { server: { namespace }, client: { namespace, node: 1 } },
     { FI_EFA_ENABLE_SHM_TRANSFER: '0' },
     CONTAINER,

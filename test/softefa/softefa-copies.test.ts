@@ -22,7 +22,7 @@ describe('efa without process_vm_readv', () => {
     async ([type, largest], context) => {
       context.skip(notInstalled !== undefined, notInstalled);
       context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
-      const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', '3'];
+      const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', '1'];
       const variables = { FI_EFA_ENABLE_SHM_TRANSFER: '0' };
       const devices = { server: { namespace }, client: { namespace, node: 1 } };
       const ended = await fiPingpong(args, devices, variables, [withoutProcessVm]);

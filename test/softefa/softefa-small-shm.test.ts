@@ -44,7 +44,7 @@ describe('efa with 64 MB of /dev/shm', () => {
     context.skip(notInstalled !== undefined, notInstalled);
     context.skip(sendsPrefix !== undefined, sendsPrefix);
     const launcher = await withShm(context, '64m');
-    const args = ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '3'];
+    const args = ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '1'];
     const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm };
     const devices = { server: { namespace, nics: 4 }, client: { namespace, nics: 4 } };
     const ended = await fiPingpong(args, devices, variables, launcher);
