@@ -4,11 +4,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { OobSocket } from '../../dist/cli/fabtests/common/oob.js';
 import { PeerLink, PeerListener } from '../../dist/cli/fabtests/common/peer-link.js';
+import { Candidates, type CandidatesOptions } from '../../dist/cli/shared/candidates.js';
 import {
   UnidentifiedConnections,
   type UnidentifiedOptions,
 } from '../../dist/cli/shared/unidentified-connections.js';
-import { Visitors, type VisitorsOptions } from '../../dist/cli/shared/visitors.js';
 import { HANG_MS } from '../support/limits.js';
 import { closed, crowd, GARBAGE, stranger } from '../support/strangers.js';
 
@@ -23,55 +23,55 @@ const state = async (promise: Promise<unknown>) => {
   ]);
 };
 
-describe('visitors', () => {
+describe('candidates', () => {
   /** A process that sends `c` may be the client, and `k` proves it. */
-  async function waiting(more: Partial<VisitorsOptions> = {}) {
+  async function waiting(more: Partial<CandidatesOptions> = {}) {
     const dismissed: string[] = [];
-    const visitors = await Visitors.listen((socket) => new OobSocket(socket), {
+    const candidates = await Candidates.listen((socket) => new OobSocket(socket), {
       ...{ port: 0, host: '127.0.0.1', lifetime: HANG_MS },
       dismissed: (address, { message }) => void dismissed.push(`${address}: ${message}`),
       ...more,
     });
-    onTestFinished(() => visitors.close());
+    onTestFinished(() => candidates.close());
     const met: OobSocket[] = [];
     const proof = {
-      begins: async (visitor: OobSocket) => {
-        if (String(await visitor.peek(1)) !== 'c') throw new Error('it does not begin with c');
+      begins: async (candidate: OobSocket) => {
+        if (String(await candidate.peek(1)) !== 'c') throw new Error('it does not begin with c');
       },
-      meets: async (visitor: OobSocket) => {
-        met.push(visitor);
-        visitor.send(Buffer.from('hello'));
-        if (String((await visitor.receive(2)).subarray(1)) !== 'k') throw new Error('no k');
+      meets: async (candidate: OobSocket) => {
+        met.push(candidate);
+        candidate.send(Buffer.from('hello'));
+        if (String((await candidate.receive(2)).subarray(1)) !== 'k') throw new Error('no k');
         return 'proved';
       },
     };
-    return { visitors, proof, met, dismissed };
+    return { candidates, proof, met, dismissed };
   }
 
-  test('the first visitor that proves to be the client is accepted, and the others may be the next client', async () => {
-    const { visitors, proof, dismissed } = await waiting();
+  test('the first candidate that proves to be the client is accepted, and the others may be the next client', async () => {
+    const { candidates, proof, dismissed } = await waiting();
     const [silent, wrong, late] = await Promise.all([
-      stranger(visitors.port),
-      stranger(visitors.port, Buffer.from('xx')),
-      stranger(visitors.port, Buffer.from('c')),
+      stranger(candidates.port),
+      stranger(candidates.port, Buffer.from('xx')),
+      stranger(candidates.port, Buffer.from('c')),
     ]);
-    const meeting = visitors.client(proof);
+    const meeting = candidates.client(proof);
     await closed(wrong);
     late.write('k');
     expect((await meeting)[1]).toBe('proved');
     expect(dismissed).toEqual(['127.0.0.1: it does not begin with c']);
-    const next = visitors.client(proof);
+    const next = candidates.client(proof);
     silent.write('ck');
     expect((await next)[1]).toBe('proved');
   });
 
-  test('visitors take turns, and one that does not answer is dropped only if another one waits', async () => {
-    const { visitors, proof, met, dismissed } = await waiting();
-    const meeting = visitors.client(proof);
-    const slow = await stranger(visitors.port, Buffer.from('c'));
+  test('candidates take turns, and one that does not answer is dropped only if another one waits', async () => {
+    const { candidates, proof, met, dismissed } = await waiting();
+    const meeting = candidates.client(proof);
+    const slow = await stranger(candidates.port, Buffer.from('c'));
     await once(slow, 'data');
     expect(met).toHaveLength(1);
-    const second = await stranger(visitors.port, Buffer.from('c'));
+    const second = await stranger(candidates.port, Buffer.from('c'));
     await closed(slow);
     expect(dismissed).toEqual(['127.0.0.1: it does not answer']);
     await once(second, 'data');
@@ -81,33 +81,33 @@ describe('visitors', () => {
     expect(met).toHaveLength(2);
   });
 
-  test('after the client, no other visitor gets a handshake', async () => {
-    const { visitors, proof, met } = await waiting();
+  test('after the client, no other candidate gets a handshake', async () => {
+    const { candidates, proof, met } = await waiting();
     const both = await Promise.all(
-      ['ck', 'ck'].map((text) => stranger(visitors.port, Buffer.from(text))),
+      ['ck', 'ck'].map((text) => stranger(candidates.port, Buffer.from(text))),
     );
-    await visitors.client(proof);
+    await candidates.client(proof);
     expect(met).toHaveLength(1);
-    await visitors.client(proof);
+    await candidates.client(proof);
     expect(met).toHaveLength(2);
     expect(both).toHaveLength(2);
   });
 
   test('a signal and close() end the wait with the reason, and all connections', async () => {
     const control = new AbortController();
-    const { visitors, proof } = await waiting({ signal: control.signal });
-    const socket = await stranger(visitors.port);
-    const meeting = visitors.client(proof);
+    const { candidates, proof } = await waiting({ signal: control.signal });
+    const socket = await stranger(candidates.port);
+    const meeting = candidates.client(proof);
     control.abort(new Error('interrupted'));
     await expect(meeting).rejects.toThrow('interrupted');
     await closed(socket);
-    await expect(visitors.client(proof)).rejects.toThrow('interrupted');
+    await expect(candidates.client(proof)).rejects.toThrow('interrupted');
   });
 
-  test('a visitor that sends nothing in time is disconnected with the reason', async () => {
-    const { visitors, proof, dismissed } = await waiting({ lifetime: 50 });
-    visitors.client(proof).catch(() => {});
-    await closed(await stranger(visitors.port));
+  test('a candidate that sends nothing in time is disconnected with the reason', async () => {
+    const { candidates, proof, dismissed } = await waiting({ lifetime: 50 });
+    candidates.client(proof).catch(() => {});
+    await closed(await stranger(candidates.port));
     await expect
       .poll(() => dismissed, { timeout: HANG_MS })
       .toEqual(['127.0.0.1: it has not identified itself in time']);

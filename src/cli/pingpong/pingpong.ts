@@ -186,39 +186,39 @@ const sendOwnName = ({ info, ep }: Session, oob: OobSocket) =>
 
 /**
  * The server's session. The server sends its name first, and the address in it depends on where a client has connected. The
- * visitor that answers with a name is the client.
+ * candidate that answers with a name is the client.
  */
 async function serve(settings: Settings, needs: Needs, { signal }: Control): Promise<Session> {
-  const visitors = await listenOob(settings, signal).catch((error) => {
+  const candidates = await listenOob(settings, signal).catch((error) => {
     if (!(error instanceof PortInUse)) throw error;
     throw new Error(
       `TCP port ${error.port} is in use on this host; choose another one: -B PORT here, -P PORT at the client`,
     );
   });
   const sessions = new Map<string | undefined, Promise<Session>>();
-  const sessionAt = (visitor: OobSocket) => {
-    const { localAddress } = visitor;
+  const sessionAt = (candidate: OobSocket) => {
+    const { localAddress } = candidate;
     const session =
-      sessions.get(localAddress) ?? Session.open(settings, needs, { signal, oob: visitor });
+      sessions.get(localAddress) ?? Session.open(settings, needs, { signal, oob: candidate });
     sessions.set(localAddress, session);
-    session.catch((error) => visitors.close(error)); // the error does not come from the visitor
+    session.catch((error) => candidates.close(error)); // the error does not come from the candidate
     return session;
   };
-  const meets = async (visitor: OobSocket) => {
-    const session = await sessionAt(visitor);
-    sendOwnName(session, visitor);
-    const { address } = await receiveName(visitor);
+  const meets = async (candidate: OobSocket) => {
+    const session = await sessionAt(candidate);
+    sendOwnName(session, candidate);
+    const { address } = await receiveName(candidate);
     return { session, peer: session.ep.av.insert(address) };
   };
   let chosen: Session | undefined;
   try {
     const anyone = async () => {};
-    const [oob, { session, peer }] = await visitors.client({
+    const [oob, { session, peer }] = await candidates.client({
       begins: anyone,
       meets,
       atOnce: Infinity,
     });
-    visitors.close();
+    candidates.close();
     oob.recognize();
     session.connections.oob = oob;
     session.peer = peer;

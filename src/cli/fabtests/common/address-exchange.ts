@@ -59,8 +59,8 @@ async function exchangeBy(
 ): Promise<void> {
   const { connections } = session;
   if (session.role === 'server') connections.listener = await PeerListener.open();
-  const { oob, visitors } = connections;
-  if (!session.settings.oobExchange || (oob ?? visitors) === undefined) {
+  const { oob, candidates } = connections;
+  if (!session.settings.oobExchange || (oob ?? candidates) === undefined) {
     await (session.role === 'client' ? callServer(session) : awaitClient(session));
     return;
   }
@@ -72,16 +72,16 @@ async function exchangeBy(
   await applyPeerInfo(session, info);
 }
 
-// The visitor that sends a valid address is the client.
+// The candidate that sends a valid address is the client.
 async function meetClient(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
 ): Promise<Met> {
-  const asItComes: Wait = (promise) => promise; // the lifetime of a visitor limits the wait
+  const asItComes: Wait = (promise) => promise; // the lifetime of a candidate limits the wait
   const proof = {
-    begins: (visitor: OobSocket) =>
-      beginsExchange(visitor, (message) => insertFrom(session, message)),
-    meets: (visitor: OobSocket) => outOfBand(session, visitor, asItComes),
+    begins: (candidate: OobSocket) =>
+      beginsExchange(candidate, (message) => insertFrom(session, message)),
+    meets: (candidate: OobSocket) => outOfBand(session, candidate, asItComes),
   };
   return session.connections.takeClient(proof, session.settings.connections);
 }
@@ -138,7 +138,7 @@ async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
   announceEndpoint(session.settings, session.ep);
   const client = firstAddress(session);
-  if (session.connections.visitors) await handshakeIfAsked(session, client);
+  if (session.connections.candidates) await handshakeIfAsked(session, client);
   const { peer, message } = await client;
   session.peer = peer;
   const info = peerInfoIn(message);
@@ -203,9 +203,9 @@ async function handshake(
 // is identified when it synchronizes.
 async function handshakeIfAsked(session: Session, received: Promise<unknown>): Promise<void> {
   const wait: Wait = (promise) => promise;
-  const meets = async (visitor: OobSocket) => {
-    const synchronizes = (await visitor.peek(SYNC.length)).equals(SYNC);
-    return handshake(session, visitor, wait, !synchronizes);
+  const meets = async (candidate: OobSocket) => {
+    const synchronizes = (await candidate.peek(SYNC.length)).equals(SYNC);
+    return handshake(session, candidate, wait, !synchronizes);
   };
   const { connections, settings } = session;
   const met = connections.takeClient({ begins: beginsSync, meets }, settings.connections);

@@ -1,6 +1,6 @@
 import type { Listening } from './listening.js';
 import { connectToServer, listening, type OobAddress, PortInUse } from './oob.js';
-import { linkVisitors, PeerLink } from './peer-link.js';
+import { linkCandidates, PeerLink } from './peer-link.js';
 import { resolveHost } from './resolve-host.js';
 import { USAGE } from './usage-command.js';
 
@@ -19,10 +19,10 @@ export async function connectCommand(where: Where, signal: AbortSignal): Promise
     return new PeerLink(await connectToServer(oobPort, oobAddress ?? host, timeout * 1000));
   }
   try {
-    const visitors = await listening(resolved, signal, linkVisitors);
+    const candidates = await listening(resolved, signal, linkCandidates);
     const begins = (link: PeerLink) => link.begins();
-    const [link] = await visitors.client({ begins, meets: begins });
-    visitors.close();
+    const [link] = await candidates.client({ begins, meets: begins });
+    candidates.close();
     link.recognize();
     return link;
   } catch (error) {

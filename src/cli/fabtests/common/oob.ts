@@ -1,9 +1,9 @@
 // The out-of-band TCP connection: -b and -E.
 import type { Socket } from 'node:net';
 import { MAX_MILLISECONDS } from '../../../base/checks.js';
+import { type Candidate, Candidates, type CandidatesOptions } from '../../shared/candidates.js';
 import { ConnectError, connectTo } from '../../shared/connect.js';
 import { isQuiet } from '../../shared/quiet.js';
-import { type Visitor, Visitors, type VisitorsOptions } from '../../shared/visitors.js';
 import { announcePort, type Listening } from './listening.js';
 import type { Settings } from './settings.js';
 
@@ -28,7 +28,7 @@ export class PortInUse extends Error {
 /** Most bytes that may wait to be read: more than any message. */
 const MOST_UNREAD = 4 << 20;
 /** The same for a process that may not be the peer. */
-const MOST_UNREAD_OF_VISITORS = 64 << 10;
+const MOST_UNREAD_OF_CANDIDATES = 64 << 10;
 
 /** A byte stream to the peer that is read in exact portions. */
 export class OobSocket {
@@ -66,11 +66,11 @@ export class OobSocket {
     signal?: AbortSignal,
     listening?: (port: number) => void,
   ): Promise<OobSocket> {
-    const visitors = await oobVisitors({ port, host, lifetime: MAX_MILLISECONDS, signal });
-    listening?.(visitors.port);
+    const candidates = await oobCandidates({ port, host, lifetime: MAX_MILLISECONDS, signal });
+    listening?.(candidates.port);
     const anyone = async () => {};
-    const [oob] = await visitors.client({ begins: anyone, meets: anyone });
-    visitors.close();
+    const [oob] = await candidates.client({ begins: anyone, meets: anyone });
+    candidates.close();
     oob.recognize();
     return oob;
   }
@@ -142,8 +142,8 @@ export class OobSocket {
   }
 }
 
-const oobVisitors = (options: VisitorsOptions) =>
-  Visitors.listen((socket) => new OobSocket(socket, MOST_UNREAD_OF_VISITORS), options);
+const oobCandidates = (options: CandidatesOptions) =>
+  Candidates.listen((socket) => new OobSocket(socket, MOST_UNREAD_OF_CANDIDATES), options);
 
 /** Connects to a server. Retries for `timeout` milliseconds while none listens. */
 export async function connectToServer(
@@ -182,26 +182,29 @@ export async function connectOob({
 }
 
 /** Listens for the client of a server, out of band. */
-export function listenOob(settings: Settings, signal?: AbortSignal): Promise<Visitors<OobSocket>> {
-  return listening(settings, signal, oobVisitors);
+export function listenOob(
+  settings: Settings,
+  signal?: AbortSignal,
+): Promise<Candidates<OobSocket>> {
+  return listening(settings, signal, oobCandidates);
 }
 
 /** Milliseconds that a client may take to open its endpoint, after it has connected. */
 const OPENING = 60_000;
 
 /** Listens for the client of a server, and prints where. Throws PortInUse. */
-export async function listening<V extends Visitor>(
+export async function listening<V extends Candidate>(
   settings: OobAddress & Listening,
   signal: AbortSignal | undefined,
-  listen: (options: VisitorsOptions) => Promise<Visitors<V>>,
-): Promise<Visitors<V>> {
+  listen: (options: CandidatesOptions) => Promise<Candidates<V>>,
+): Promise<Candidates<V>> {
   const { oobPort, oobAddress, sourceAddress, timeout } = settings;
   const lifetime = Math.min(Math.max(timeout * 1000, OPENING), MAX_MILLISECONDS);
   const where = { port: oobPort, host: oobAddress ?? sourceAddress, lifetime };
   try {
-    const visitors = await listen({ ...where, signal, dismissed: dismissedWriter() });
-    announcePort(settings, visitors.port);
-    return visitors;
+    const candidates = await listen({ ...where, signal, dismissed: dismissedWriter() });
+    announcePort(settings, candidates.port);
+    return candidates;
   } catch (error) {
     const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
     throw taken ? new PortInUse(oobPort, error) : error;
@@ -210,7 +213,7 @@ export async function listening<V extends Visitor>(
 
 const MOST_WRITTEN = 8;
 
-/** Reports that a visitor is not the client. Only the first reports are printed. */
+/** Reports that a candidate is not the client. Only the first reports are printed. */
 function dismissedWriter() {
   let written = 0;
   return (address: string, { message }: Error) => {

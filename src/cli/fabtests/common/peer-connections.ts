@@ -1,4 +1,4 @@
-import type { Proof, Visitors } from '../../shared/visitors.js';
+import type { Candidates, Proof } from '../../shared/candidates.js';
 import { type OobSocket, PeerGone } from './oob.js';
 import type { PeerLink, PeerListener } from './peer-link.js';
 
@@ -7,16 +7,16 @@ export class PeerConnections {
   /** The out-of-band connection. A server has none until it knows its client, and another one for the next client. */
   oob: OobSocket | undefined;
   /** Those that have connected to a server out of band. One of them is its client. */
-  visitors: Visitors<OobSocket> | undefined;
+  candidates: Candidates<OobSocket> | undefined;
   /** The out-of-band connection of a client that is known only when it synchronizes. */
   oobLater: Promise<OobSocket> | undefined;
   /** Waits for a client that runs this package. */
   listener: PeerListener | undefined;
   #link: PeerLink | undefined;
 
-  constructor(oob?: OobSocket, visitors?: Visitors<OobSocket>) {
+  constructor(oob?: OobSocket, candidates?: Candidates<OobSocket>) {
     this.oob = oob;
-    this.visitors = visitors;
+    this.candidates = candidates;
   }
 
   /** The link to a peer that runs this package. At the server it appears once the client has connected. */
@@ -33,11 +33,11 @@ export class PeerConnections {
    * may connect.
    */
   async takeClient<T>(proof: Proof<OobSocket, T>, clients: number): Promise<T> {
-    if (this.visitors === undefined) throw new Error('there is no out-of-band connection');
-    const [oob, value] = await this.visitors.client(proof);
+    if (this.candidates === undefined) throw new Error('there is no out-of-band connection');
+    const [oob, value] = await this.candidates.client(proof);
     oob.recognize();
     this.oob = oob;
-    if (clients === 1) this.visitors.close();
+    if (clients === 1) this.candidates.close();
     return value;
   }
 
@@ -71,6 +71,6 @@ export class PeerConnections {
   close(reason?: string, keepOob = false): void {
     this.closeLink(reason);
     if (!keepOob) this.oob?.close();
-    this.visitors?.close();
+    this.candidates?.close();
   }
 }

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Candidates, type CandidatesOptions } from '../../shared/candidates.js';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
-import { Visitors, type VisitorsOptions } from '../../shared/visitors.js';
 import { PeerGone } from './oob.js';
 
 /** A note to the peer, the reason why this side ends early, or the token from the server's address message. */
@@ -15,28 +15,28 @@ const MAX_BYTES = 4 << 20; // of a message
 /** Bytes of a first message: the addresses of many NICs. */
 const MAX_FIRST_BYTES = 256 << 10;
 const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may drop the packets
-const VISITOR_LIFETIME = 10_000; // milliseconds
+const CANDIDATE_LIFETIME = 10_000; // milliseconds
 
 /** Listens for processes that may be the client. */
-export const linkVisitors = (options: VisitorsOptions): Promise<Visitors<PeerLink>> =>
-  Visitors.listen((socket) => new PeerLink(socket, MAX_FIRST_BYTES), options);
+export const linkCandidates = (options: CandidatesOptions): Promise<Candidates<PeerLink>> =>
+  Candidates.listen((socket) => new PeerLink(socket, MAX_FIRST_BYTES), options);
 
 /** The server's end until its client connects. */
 export class PeerListener {
   readonly port: number;
   /** The token that the client must send. */
   readonly token = randomBytes(8).readBigUInt64LE();
-  readonly #visitors: Visitors<PeerLink>;
+  readonly #candidates: Candidates<PeerLink>;
   readonly #accepted: Promise<void>;
   #link: PeerLink | undefined;
 
-  private constructor(visitors: Visitors<PeerLink>) {
-    this.#visitors = visitors;
-    this.port = visitors.port;
+  private constructor(candidates: Candidates<PeerLink>) {
+    this.#candidates = candidates;
+    this.port = candidates.port;
     const begins = (link: PeerLink) => link.sendsToken(this.token);
-    this.#accepted = visitors.client({ begins, meets: begins }).then(
+    this.#accepted = candidates.client({ begins, meets: begins }).then(
       ([link]) => {
-        visitors.close();
+        candidates.close();
         link.recognize();
         this.#link = link;
       },
@@ -45,8 +45,8 @@ export class PeerListener {
   }
 
   static async open(): Promise<PeerListener> {
-    const where = { port: 0, lifetime: VISITOR_LIFETIME, unref: true };
-    return new PeerListener(await linkVisitors(where));
+    const where = { port: 0, lifetime: CANDIDATE_LIFETIME, unref: true };
+    return new PeerListener(await linkCandidates(where));
   }
 
   /** Waits for the client. A client that can reach the port connects as soon as it has the number. */
@@ -63,7 +63,7 @@ export class PeerListener {
   }
 
   close(): void {
-    this.#visitors.close();
+    this.#candidates.close();
     this.#link?.close();
   }
 }

@@ -13,23 +13,23 @@ export const SYNC = Buffer.from('a');
 const foreign = () => new Error('it speaks another protocol');
 
 /**
- * Resolves when a visitor has sent the first bytes of a client: a handshake, or a whole address. Throws if they are
+ * Resolves when a candidate has sent the first bytes of a client: a handshake, or a whole address. Throws if they are
  * neither.
  *
  * @param insert throws if the bytes of a message do not begin with an address.
  */
 export async function beginsExchange(
-  visitor: OobSocket,
+  candidate: OobSocket,
   insert: (message: Buffer) => void,
 ): Promise<void> {
-  if ((await visitor.peek(HANDSHAKE.length)).equals(HANDSHAKE)) return;
-  insert(await visitor.peek(CONTROL_BYTES));
+  if ((await candidate.peek(HANDSHAKE.length)).equals(HANDSHAKE)) return;
+  insert(await candidate.peek(CONTROL_BYTES));
 }
 
-/** Resolves when a visitor has sent a handshake, or the first byte for ft_sync(). */
-export async function beginsSync(visitor: OobSocket): Promise<void> {
-  if ((await visitor.peek(SYNC.length)).equals(SYNC)) return;
-  if (!(await visitor.peek(HANDSHAKE.length)).equals(HANDSHAKE)) throw foreign();
+/** Resolves when a candidate has sent a handshake, or the first byte for ft_sync(). */
+export async function beginsSync(candidate: OobSocket): Promise<void> {
+  if ((await candidate.peek(SYNC.length)).equals(SYNC)) return;
+  if (!(await candidate.peek(HANDSHAKE.length)).equals(HANDSHAKE)) throw foreign();
 }
 
 // AF_INET and AF_INET6, which begin the structures of addresses.
@@ -37,12 +37,12 @@ const isSocketAddress = (bytes: Buffer) => [2, 10].includes(bytes.readUInt16LE()
 const isTextAddress = (bytes: Buffer) => bytes.toString('latin1').startsWith('fi_');
 
 /**
- * Resolves when it is time to open the endpoint for a visitor. If the address of the endpoint depends on where the client
- * has connected, the visitor must have begun as a client.
+ * Resolves when it is time to open the endpoint for a candidate. If the address of the endpoint depends on where the client
+ * has connected, the candidate must have begun as a client.
  */
-export async function mayBeClient(visitor: OobSocket, settings: Settings): Promise<void> {
+export async function mayBeClient(candidate: OobSocket, settings: Settings): Promise<void> {
   if (!settings.oobExchange || isNameless(settings.provider)) return;
-  const first = await visitor.peek(HANDSHAKE.length);
+  const first = await candidate.peek(HANDSHAKE.length);
   if (first.equals(HANDSHAKE) || isSocketAddress(first) || isTextAddress(first)) return;
   throw foreign();
 }

@@ -106,8 +106,8 @@ export class Session {
 
   /**
    * Opens an endpoint, and the out-of-band connection if the settings ask for it. The server waits
-   * for a visitor there, as fabtests wait for their client. exchangeAddresses() then finds out which
-   * visitor is the client, and exchanges the addresses.
+   * for a candidate there, as fabtests wait for their client. exchangeAddresses() then finds out which
+   * candidate is the client, and exchanges the addresses.
    */
   static async open(
     settings: Settings,
@@ -118,12 +118,12 @@ export class Session {
     const opens = kept === undefined && usesOob(settings);
     const isServer = settings.host === undefined;
     const oob = kept ?? (opens && !isServer ? await connectOob(settings) : undefined);
-    const visitors = opens && isServer ? await listenOob(settings, signal) : undefined;
-    const connections = new PeerConnections(oob, visitors);
+    const candidates = opens && isServer ? await listenOob(settings, signal) : undefined;
+    const connections = new PeerConnections(oob, candidates);
     try {
-      const visitor = await visitors?.arrival((one) => mayBeClient(one, settings));
+      const candidate = await candidates?.arrival((one) => mayBeClient(one, settings));
       const overrides = oob && (await beforeOpen?.(oob));
-      const near = (oob ?? visitor)?.localAddress;
+      const near = (oob ?? candidate)?.localAddress;
       const info = findEntry({ ...settings, ...overrides }, needs, near);
       return await Session.#on(info, settings, needs, connections);
     } catch (error) {

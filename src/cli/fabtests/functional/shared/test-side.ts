@@ -155,7 +155,7 @@ export class TestSide<Own extends object = object> {
     connections.closeLink();
     connections.closeOob();
     if (usesOob(settings)) {
-      connections.visitors ??= await listenOob(settings, this.#control.signal);
+      connections.candidates ??= await listenOob(settings, this.#control.signal);
     }
     await awaiting('an exchange of addresses with the next client', exchangeAddresses(session));
   }
