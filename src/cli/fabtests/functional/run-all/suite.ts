@@ -43,9 +43,9 @@ async function runOne(
 ): Promise<Outcome> {
   signal.throwIfAborted();
   const test = new TestProcess(argumentsOf(name));
-  const interrupt = () => test.endWithin(0, 'interrupted');
+  const interrupt = () => test.endWithin(0, { detail: 'interrupted' });
   signal.addEventListener('abort', interrupt);
-  test.endWithin(limit, `it had not ended after ${limit} s`);
+  test.endWithin(limit, { detail: `it had not ended after ${limit} s` });
   try {
     const own = test.ended.then((verdict) => {
       signal.throwIfAborted();
@@ -54,14 +54,15 @@ async function runOne(
     });
     const theirs = link.expect(limit + SLACK).then((note) => {
       const verdict = verdictIn(note, name);
-      const why = `the peer: ${verdict.detail}`;
-      if (!verdict.passed) test.endWithin(verdict.offered ? VERDICT_TIMEOUT : 0, why);
+      const { passed, offered, detail } = verdict;
+      const why = { offered, detail: `the peer: ${detail}` };
+      if (!passed) test.endWithin(offered ? VERDICT_TIMEOUT : 0, why);
       return verdict;
     });
     const [mine, other] = await Promise.all([own, theirs]);
     return role === 'server' ? outcomeOf(name, mine, other) : outcomeOf(name, other, mine);
   } catch (error) {
-    test.endWithin(0, (error as Error).message);
+    test.endWithin(0, { detail: (error as Error).message });
     await test.ended;
     throw error;
   } finally {
@@ -78,7 +79,7 @@ function verdictIn(note: unknown, name: string): SideVerdict {
 
 /**
  * The outcome of both sides. If both failed, the first failure is reported, because it caused the
- * other.
+ * other. A side that could not run the test at all is not a failure.
  */
 function outcomeOf(name: string, server: SideVerdict, client: SideVerdict): Outcome {
   const sides = { server, client };
@@ -90,7 +91,8 @@ function outcomeOf(name: string, server: SideVerdict, client: SideVerdict): Outc
     const { proves = 'server' } = FUNCTIONAL_TESTS.find(({ command }) => command === name) ?? {};
     return { name, outcome: 'passed', detail: sides[proves].detail, ...sides };
   }
-  const [side, { offered, detail }] = first;
-  if (!offered) return { name, outcome: 'skipped', detail, ...sides };
+  const absent = troubles.find(([, { offered }]) => !offered);
+  if (absent !== undefined) return { name, outcome: 'skipped', detail: absent[1].detail, ...sides };
+  const [side, { detail }] = first;
   return { name, outcome: 'failed', detail: `${side}: ${detail}`, ...sides };
 }

@@ -6,10 +6,17 @@ import type { SideVerdict, Verdict } from '../shared/verdict.js';
 // Milliseconds between SIGTERM and SIGKILL.
 const KILL_AFTER = 2000;
 
+/** Why a process is ended. */
+export interface Why {
+  readonly detail: string;
+  /** Whether the provider supports the test, as far as it is known. Default: true. */
+  readonly offered?: boolean;
+}
+
 /** One side of a test in a separate process, because it may crash or hang. */
 export class TestProcess {
   readonly ended: Promise<SideVerdict>;
-  readonly #stop: (reason: string) => void;
+  readonly #stop: (why: Why) => void;
   readonly #timers: NodeJS.Timeout[] = [];
   #over = false;
 
@@ -19,7 +26,7 @@ export class TestProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, [QUIET]: '1' },
     });
-    let reason: string | undefined;
+    let reason: Why | undefined;
     this.#stop = (why) => {
       reason ??= why;
       child.kill('SIGTERM');
@@ -36,15 +43,15 @@ export class TestProcess {
       this.#over = true;
       for (const timer of this.#timers) clearTimeout(timer);
       const seconds = (performance.now() - start) / 1000;
-      return { ...verdictOf(output, reason ?? endOf(code, signal)), seconds };
+      return { ...verdictOf(output, reason ?? { detail: endOf(code, signal) }), seconds };
     });
   }
 
   /** Kills the process if it does not end within so many seconds. */
-  endWithin(seconds: number, reason: string): void {
+  endWithin(seconds: number, why: Why): void {
     if (this.#over) return;
-    if (seconds === 0) this.#stop(reason);
-    else this.#timers.push(setTimeout(() => this.#stop(reason), seconds * 1000));
+    if (seconds === 0) this.#stop(why);
+    else this.#timers.push(setTimeout(() => this.#stop(why), seconds * 1000));
   }
 }
 
@@ -53,14 +60,14 @@ function endOf(code: number | null, signal: NodeJS.Signals | null): string {
 }
 
 /**
- * The verdict that the process printed. If there is none: how it ended, and the last line of its
+ * The verdict that the process printed. If there is none: why it ended, and the last line of its
  * output.
  */
-function verdictOf(output: { stdout: string; stderr: string }, end: string) {
+function verdictOf(output: { stdout: string; stderr: string }, { detail, offered = true }: Why) {
   try {
     return JSON.parse(output.stdout) as Verdict;
   } catch {
     const lastLine = output.stderr.trim().split('\n').at(-1);
-    return { passed: false, offered: true, detail: lastLine ? `${end}: ${lastLine}` : end };
+    return { passed: false, offered, detail: lastLine ? `${detail}: ${lastLine}` : detail };
   }
 }
