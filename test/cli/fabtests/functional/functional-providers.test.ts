@@ -136,9 +136,10 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
     expect(server.stdout).toContain(`passed: ${bytes} bytes of remote CQ data arrived`);
   });
 
-  test.each([[], ['-A', 'inject'], ['-A', 'inj_complete']])(
-    'inject: the buffer can be reused in time (%s %s)',
-    async (...flag) => {
+  test.each(['', '-A inject', '-A inj_complete'])(
+    'inject %s: the buffer can be reused in time',
+    async (options) => {
+      const flag = options === '' ? [] : options.split(' ');
       const args = [...place(provider), '-I', '50', '-S', '1000', '-v', ...flag];
       const { server, client } = await sides('inject', args, env);
       expect(server.stderr + client.stderr).toBe('');
