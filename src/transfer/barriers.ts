@@ -1,5 +1,5 @@
 import type { TransferError } from './errors.js';
-import { engineClosed } from './remote-engine.js';
+import { engineClosed } from './errors.js';
 
 const NAME_LENGTH = 20; // bytes of the group's name and of the round
 // The most barriers that peers have reached and this side has not. A peer may send any names.

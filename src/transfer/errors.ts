@@ -1,3 +1,4 @@
+import { asCancellation } from '../base/cancellation.js';
 import { errnoByCode } from '../base/error-codes.js';
 import { FabricError, type FabricErrorDetails } from '../base/errors.js';
 
@@ -15,3 +16,17 @@ export class TransferError extends FabricError {
 }
 
 export const errnoOf = (code: keyof typeof errnoByCode): number => errnoByCode[code] as number;
+
+/** The error for a transfer whose offer has ended. */
+export const offerEnded = () =>
+  new TransferError(errnoOf('FI_EKEYREJECTED'), false, {
+    detail:
+      'the offer was closed or has expired, or its token was already used for its one transfer',
+    hint: 'ask the peer for another offer',
+  });
+
+const CLOSED = 'the transfer engine was closed';
+
+/** The error for everything that waits when the engine is closed. */
+export const engineClosed = () =>
+  asCancellation(new TransferError(errnoOf('FI_ECANCELED'), true, { detail: CLOSED }));

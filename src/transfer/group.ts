@@ -7,10 +7,11 @@ import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
-import { checkNotification, RemoteEngine } from './remote-engine.js';
+import { RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
 import type { TransferOptions } from './transfer.js';
+import { checkNotification } from './transfer-options.js';
 
 const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the addresses of its engines');
 

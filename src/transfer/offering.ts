@@ -4,12 +4,13 @@ import { type Handle, type NativeRegion, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import type { HeldDeviceMemory } from '../memory/device-memory.js';
 import type { Activity } from './activity.js';
+import { engineClosed } from './errors.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, spanOf } from './pieces.js';
 import { type Rail, working } from './rails.js';
-import { engineClosed, RemoteEngine } from './remote-engine.js';
+import { RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
 import { encodeToken } from './token.js';
 

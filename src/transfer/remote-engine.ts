@@ -1,14 +1,13 @@
 import { asCancellation, cancellable } from '../base/cancellation.js';
-import { checkBytes, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import { type EngineAddress, identityText } from './address.js';
-import { PRIORITIES, type Priority, type Queue } from './admission.js';
-import { Channel, Confirmations, MAX_NOTE } from './confirmations.js';
-import { errnoOf, TransferError } from './errors.js';
+import { PRIORITIES, type Queue } from './admission.js';
+import { Channel, Confirmations } from './confirmations.js';
+import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
 import type { Mail } from './mail.js';
 import { Mappings } from './mappings.js';
 import { MemoryPart, TransferMemory } from './memory.js';
@@ -16,7 +15,12 @@ import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { isHere } from './same-host.js';
 import { checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
-import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
+import { Transfer, type TransferOptions } from './transfer.js';
+import {
+  type CheckedOptions,
+  checkNotification,
+  checkTransferOptions,
+} from './transfer-options.js';
 
 const UNCLONEABLE = uncloneable(
   'a RemoteEngine belongs to its engine: send the address that it was made of, for engine.peer() there',
@@ -37,9 +41,6 @@ export interface PeerContext {
   /** Removes the peer, and its addresses when `unused` resolves. engine.peer() may add it again at once. */
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
-
-const TIMEOUT = 30_000; // ms
-const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 1, priority: 1 });
 
 /** Another engine. engine.peer() makes it from the engine's address. */
 export class RemoteEngine {
@@ -354,41 +355,5 @@ interface CheckedTransfer {
   /** Bytes. */
   readonly length: number;
   readonly grant: Grant;
-  readonly options: ReturnType<typeof checkTransferOptions>;
+  readonly options: CheckedOptions;
 }
-
-export function checkNotification(name: string, notification: unknown): Uint8Array {
-  const bytes = checkBytes(name, notification);
-  if (bytes.length > MAX_NOTE) throw outOfRange(name, `at most ${MAX_NOTE} bytes`, bytes.length);
-  return bytes;
-}
-
-function checkTransferOptions(access: Access, options: TransferOptions) {
-  const { notification, signal, timeout, priority } = checkOptions('options', options, OPTIONS);
-  if (notification !== undefined && access === 'read')
-    throw invalidArgValue('options.notification', 'is for writes');
-  return {
-    // The bytes are copied, because the transfer may wait for its turn.
-    notification:
-      notification === undefined
-        ? undefined
-        : new Uint8Array(checkNotification('options.notification', notification)),
-    ...limitsOf(signal, timeout, TIMEOUT),
-    priority: (priority === undefined
-      ? 'normal'
-      : oneOf('options.priority', priority, PRIORITIES)) as Priority,
-  };
-}
-
-const offerEnded = () =>
-  new TransferError(errnoOf('FI_EKEYREJECTED'), false, {
-    detail:
-      'the offer was closed or has expired, or its token was already used for its one transfer',
-    hint: 'ask the peer for another offer',
-  });
-
-const CLOSED = 'the transfer engine was closed';
-
-/** The error for everything that waits when the engine is closed. */
-export const engineClosed = () =>
-  asCancellation(new TransferError(errnoOf('FI_ECANCELED'), true, { detail: CLOSED }));
