@@ -74,6 +74,19 @@ const findingCases: FindingCase[] = [
     /LD_PRELOAD/,
   ],
   [
+    'libfabric.process',
+    'is loaded twice, and LD_PRELOAD has another library in a folder of that name',
+    {
+      env: { LD_PRELOAD: '/libfabric/build/libsoftefa.so' },
+      files: {
+        'proc/self/maps': `1-2 r 0 08:01 1 /x/libfabric.so.1\n3-4 r 0 08:01 2 /y/libfabric.so.1`,
+      },
+    },
+    'error',
+    /\/x\/.*\/y\//,
+    /LD_LIBRARY_PATH=/,
+  ],
+  [
     'libfabric.machine',
     "is not the EFA installer's",
     { files: { [INSTALLERS]: '' } },

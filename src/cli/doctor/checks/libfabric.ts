@@ -55,7 +55,7 @@ const oneInProcess: Check = {
     const preloaded = machine.env.LD_PRELOAD;
     return error(
       files.join(', '),
-      preloaded?.includes('libfabric.so')
+      preloaded !== undefined && /libfabric[^/:\s]*\.so/.test(preloaded)
         ? `Take libfabric out of LD_PRELOAD (${preloaded}).`
         : `To make the process use one: export LD_LIBRARY_PATH=${folderOf(preferred(files))}`,
     );
