@@ -122,6 +122,9 @@ Napi::Object workQueueToJs(Napi::Env env, const efa::WorkQueue& queue) {
   result.Set("numEntries", queue.entries);
   result.Set("doorbell", addressOf(env, queue.doorbell));
   result.Set("maxBatch", queue.maxBatch);
+  auto caps = Napi::Array::New(env);
+  if ((queue.caps & efa::kHas64BitIds) != 0) caps.Set(0u, "FI_EFA_WQ_CAPS_64_BIT_REQ_ID");
+  result.Set("caps", caps);
   return result;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 // The efa provider's own operations, from fi_efa(7) and prov/efa/src/fi_ext_efa.h of libfabric 1.22
-// to 2.6. The oldest libfabric that this package builds with has no such header. The tables have no
+// to 2.7. The oldest libfabric that this package builds with has no such header. The tables have no
 // size field, so the version of the loaded library determines their members.
 namespace fab::efa {
 
@@ -32,7 +32,9 @@ struct WorkQueue {
   uint32_t entries;
   uint32_t* doorbell;
   uint32_t maxBatch;
+  uint16_t caps;  // since 2.7; older releases leave this part of the structure unused
 };
+constexpr uint16_t kHas64BitIds = 1;  // FI_EFA_WQ_CAPS_64_BIT_REQ_ID
 
 struct CompletionQueueMemory {
   uint8_t* buffer;

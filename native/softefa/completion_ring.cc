@@ -23,7 +23,12 @@ CompletionDescriptor describe(const Completion& completion, bool withSgid) {
   entry.flags = static_cast<uint8_t>(
       CompletionDescriptor::kQueue.in(static_cast<uint32_t>(queue)) |
       CompletionDescriptor::kOperation.in(static_cast<uint32_t>(completion.operation)));
-  if (!receive) return entry;
+  if (!receive) {
+    entry.length = static_cast<uint16_t>(completion.id >> 16);
+    entry.addressHandle = static_cast<uint16_t>(completion.id >> 32);
+    entry.remoteQpn = static_cast<uint16_t>(completion.id >> 48);
+    return entry;
+  }
   entry.flags |= CompletionDescriptor::kHasImmediate.in(completion.hasImmediate) |
                  CompletionDescriptor::kUnsolicited.in(completion.unsolicited);
   entry.length = static_cast<uint16_t>(completion.length);

@@ -37,7 +37,8 @@ struct SendHead {
   uint8_t hints;
   uint8_t reserved;
   uint32_t qkey;
-  uint8_t reserved2[12];
+  uint8_t reserved2[6];
+  uint16_t requestIdHigh[3];  // of queues with 64-bit ids: rdma-core 65
 
   static constexpr Field<uint8_t> kOperation{0, 0xf};
   static constexpr Field<uint8_t> kHasImmediate{4, 1};
@@ -48,9 +49,14 @@ struct SendHead {
   static constexpr Field<uint8_t> kFirst{2, 1};
   static constexpr Field<uint8_t> kLast{3, 1};
   static constexpr Field<uint8_t> kSignaled{4, 1};
+  uint64_t longId() const {
+    return uint64_t{requestId} | uint64_t{requestIdHigh[0]} << 16 |
+           uint64_t{requestIdHigh[1]} << 32 | uint64_t{requestIdHigh[2]} << 48;
+  }
 };
-static_assert(sizeof(SendHead) == 32 && offsetof(SendHead, immediate) == 8 &&
-              offsetof(SendHead, addressHandle) == 12 && offsetof(SendHead, qkey) == 16);
+static_assert(offsetof(SendHead, requestIdHigh) == 26 && sizeof(SendHead) == 32 &&
+              offsetof(SendHead, immediate) == 8 && offsetof(SendHead, addressHandle) == 12 &&
+              offsetof(SendHead, qkey) == 16);
 
 // A segment of local memory, or of a peer's memory.
 struct SendSegment {
@@ -96,7 +102,8 @@ struct ReceiveDescriptor {
 };
 static_assert(sizeof(ReceiveDescriptor) == 16);
 
-// A completion. For a send, only the members up to qpn are used.
+// A completion. For a send, only the members up to qpn are used, and the three words that follow
+// for the upper part of a 64-bit id.
 struct CompletionDescriptor {
   uint16_t requestId;
   uint8_t status;

@@ -43,8 +43,10 @@ enum Capability : uint32_t {
   kCqWithExternalMemory = 1 << 5,
   kAllCapabilities = (1 << 6) - 1,
   kCompletionCounters = 1 << 6,
-  kDataPolling128 = 1 << 30,  // of the kernel driver; the others have their bits of efadv
-  kOnDemand = kCompletionCounters | kDataPolling128,
+  // These two have no bits in efadv.
+  kSend64BitIds = 1 << 29,
+  kDataPolling128 = 1 << 30,
+  kOnDemand = kCompletionCounters | kSend64BitIds | kDataPolling128,
 };
 
 }  // namespace softefa

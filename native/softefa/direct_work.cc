@@ -2,6 +2,7 @@
 
 #include "context.h"
 #include "decode.h"
+#include "device_attributes.h"
 #include "options.h"
 #include "power_of_two.h"
 #include "queue_pair.h"
@@ -56,6 +57,7 @@ bool QueuePair::fetchSends(bool& nonsense) {
   if (!lock) return true;
   if (ready > ring.entries()) nonsense = true;
   ready = std::min(ready, kFetchBatch);
+  const bool longIds = (Context::capabilities() & kSend64BitIds) != 0;
   uint32_t fetched = 0;
   for (; fetched < ready && !nonsense; ++fetched) {
     SendDescriptor descriptor;
@@ -63,6 +65,7 @@ bool QueuePair::fetchSends(bool& nonsense) {
     WorkRequest request;
     const Status status =
         decode(descriptor, ring.entrySize(), ring.phase(), context_.addressHandles(), request);
+    if (longIds) request.id = descriptor.head.longId();
     ring.advance(1);
     const bool fits = sendsOutstanding_.load(std::memory_order_relaxed) < ring.entries();
     nonsense = status == Status::kLocalQpInternalError || !fits;

@@ -63,7 +63,7 @@ SOFTEFA_EXPORT int efadv_query_device(ibv_context* context, efadv_device_attr* a
   all.max_rq_sge = kMaxRqSge;
   all.inline_buf_size = kMaxInline;
   all.inline_buf_size_ex = kMaxInlineWide;
-  all.device_caps = Context::capabilities() & ~kDataPolling128;  // efadv has no bit for it
+  all.device_caps = Context::capabilities() & ~(kDataPolling128 | kSend64BitIds);
   all.max_rdma_size = kMaxRdma;
   if ((all.device_caps & (kRdmaRead | kRdmaWrite)) == 0) all.max_rdma_size = 0;
   give(attributes, inlen, all);

@@ -37,6 +37,8 @@ struct EfaWqMemory {
 };
 static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
 
+constexpr uint16_t kCaps64BitIds = 1;  // EFADV_WQ_CAPS_64_BIT_REQ_ID
+
 // Descriptors per doorbell.
 constexpr uint32_t kMaxBatch = 16;
 
@@ -79,7 +81,9 @@ SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp* qp, void* sends, void* receives, ui
   if (inlen < offsetof(EfaWqMemory, caps)) return EINVAL;
   try {
     const WorkRings& rings = QueuePair::of(qp).makeRings();
-    give(sends, inlen, describe(rings.send, std::min(kMaxBatch, rings.send.entries())));
+    EfaWqMemory ofSends = describe(rings.send, std::min(kMaxBatch, rings.send.entries()));
+    if ((Context::capabilities() & kSend64BitIds) != 0) ofSends.caps = kCaps64BitIds;
+    give(sends, inlen, ofSends);
     give(receives, inlen, describe(rings.receive, rings.receive.entries()));
     return 0;
   } catch (const std::system_error& failure) {

@@ -46,6 +46,7 @@ constexpr Word kWords[] = {
     {"UNSOLICITED_WRITE_RECV", kUnsolicitedWriteRecv},
     {"CQ_WITH_EXT_MEM_DMABUF", kCqWithExternalMemory},
     {"COMP_CNTR", kCompletionCounters},
+    {"SQ_64_BIT_REQ_ID", kSend64BitIds},
     {"DATA_POLLING_128", kDataPolling128},
     {"none", 0},
     {"all", kAllCapabilities | kOnDemand},

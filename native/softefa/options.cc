@@ -51,7 +51,8 @@ uint32_t capabilitiesOf(const Generation& part) {
   if (!parseCapabilities(value, wanted)) {
     report(
         "SOFTEFA_CAPS=%s is neither a number nor a list of RDMA_READ, RNR_RETRY, CQ_WITH_SGID, "
-        "RDMA_WRITE, UNSOLICITED_WRITE_RECV, CQ_WITH_EXT_MEM_DMABUF, COMP_CNTR, all or none, "
+        "RDMA_WRITE, UNSOLICITED_WRITE_RECV, CQ_WITH_EXT_MEM_DMABUF, COMP_CNTR, "
+        "SQ_64_BIT_REQ_ID, DATA_POLLING_128, all or none, "
         "using none",
         value);
     wanted = 0;

@@ -18,6 +18,9 @@ export interface EfaAddr {
   readonly remoteQkey: number;
 }
 
+/** A capability of a work queue: its requests and their completions have 64-bit ids. */
+export type EfaWqCap = 'FI_EFA_WQ_CAPS_64_BIT_REQ_ID';
+
 /** A work queue of a queue pair, as mapped in this process. */
 export interface EfaWqAttr {
   /** Virtual address of its entries. */
@@ -29,6 +32,8 @@ export interface EfaWqAttr {
   readonly doorbell: bigint;
   /** The most entries that one doorbell write may post. */
   readonly maxBatch: number;
+  /** What the queue can do: libfabric 2.7 and later, otherwise empty. */
+  readonly caps: readonly EfaWqCap[];
 }
 
 /** The work queues of an endpoint's queue pair. */

@@ -16,6 +16,7 @@ export type SoftefaCapability =
   | 'UNSOLICITED_WRITE_RECV'
   | 'CQ_WITH_EXT_MEM_DMABUF'
   | 'COMP_CNTR'
+  | 'SQ_64_BIT_REQ_ID'
   | 'DATA_POLLING_128';
 
 /** The software EFA devices of a process. */
@@ -85,6 +86,7 @@ const CAPABILITIES: Readonly<Record<SoftefaCapability, number>> = {
   UNSOLICITED_WRITE_RECV: 16,
   CQ_WITH_EXT_MEM_DMABUF: 32,
   COMP_CNTR: 64,
+  SQ_64_BIT_REQ_ID: 2 ** 29,
   DATA_POLLING_128: 2 ** 30,
 };
 const FORK_STATUSES = ['disabled', 'enabled', 'unneeded'] as const;

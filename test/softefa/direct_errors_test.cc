@@ -32,7 +32,7 @@ struct Pair : DirectPair {
   Status statusOf(const Send& request) {
     x.send(b.address(), request);
     const Entry entry = x.next();
-    CHECK_EQ(entry.id, 1);
+    CHECK_EQ(entry.id, 1u);
     CHECK_EQ(entry.queue, 1);
     return entry.status;
   }
@@ -40,7 +40,7 @@ struct Pair : DirectPair {
     y.receive(7, {target.all()});
     y.ringReceives();
     CHECK_EQ(statusOf(send()), Status::kOk);
-    CHECK_EQ(y.next().id, 7);
+    CHECK_EQ(y.next().id, 7u);
   }
 };
 
@@ -64,7 +64,7 @@ void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
     entry = pair.x.next();
   }
   CHECK_EQ(entry.queue, 2);
-  CHECK_EQ(entry.id, 21);
+  CHECK_EQ(entry.id, 21u);
   CHECK_EQ(entry.status, Status::kFlushed);
   CHECK_EQ(stateOf(pair.a), IBV_QPS_ERR);
   // Other endpoints work, and get errors from this one.
@@ -197,14 +197,14 @@ TEST(direct_sends_and_receives_end_flushed_with_their_queue_pair) {
   pair.y.receive(8, {pair.target.all()});
   pair.y.ringReceives();
   const Entry received = pair.y.next();
-  CHECK_EQ(received.id, 8);
+  CHECK_EQ(received.id, 8u);
   CHECK_EQ(received.queue, 2);
   CHECK_EQ(received.status, Status::kFlushed);
   Send send = pair.send();
   send.id = 9;
   pair.y.send(pair.a.address(), send);
   const Entry sent = pair.y.next();
-  CHECK_EQ(sent.id, 9);
+  CHECK_EQ(sent.id, 9u);
   CHECK_EQ(sent.queue, 1);
   CHECK_EQ(sent.status, Status::kFlushed);
 }
@@ -274,7 +274,7 @@ TEST(direct_completions_of_destroyed_queue_pairs_count_as_read) {
     }
     x.send(receiver.address(), write(5));
     const Entry entry = x.next();
-    CHECK_EQ(entry.id, 5);
+    CHECK_EQ(entry.id, 5u);
     CHECK_EQ(entry.status, Status::kOk);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 using Pair = DirectPair;
 
-void expectSent(const Entry& entry, const Endpoint& from, uint16_t id, int operation) {
+void expectSent(const Entry& entry, const Endpoint& from, uint64_t id, int operation) {
   CHECK_EQ(entry.status, Status::kOk);
   CHECK_EQ(entry.queue, 1);
   CHECK_EQ(entry.id, id);
@@ -262,6 +262,39 @@ TEST(direct_reports_no_unsignaled_requests) {
   send.sges[0].lkey ^= 0x10000;
   pair.x.send(pair.b.address(), send);
   const Entry failed = pair.x.next();
-  CHECK_EQ(failed.id, 999);
+  CHECK_EQ(failed.id, 999u);
   CHECK_EQ(failed.status, Status::kLocalInvalidLkey);
+}
+
+TEST(direct_ids_of_sends_have_16_bits) {
+  Pair pair;
+  WqMemory sends{}, receives{};
+  CHECK_EQ(queryWqs(pair.a, sends, receives), 0);
+  CHECK_EQ(sends.caps, 0);
+  Send write;
+  write.operation = Send::kWrite;
+  write.id = 0x123456789abcdef0;
+  write.sges = {pair.local.sge(0, 8)};
+  write.remote = pair.target.remote();
+  pair.x.send(pair.b.address(), write);
+  expectSent(pair.x.next(), pair.a, 0xdef0, Send::kWrite);
+}
+
+TEST(direct_ids_of_sends_have_64_bits_if_the_device_can) {
+  ::setenv("SOFTEFA_PART_ID", "0xefa4", 1);
+  ::setenv("SOFTEFA_CAPS", "all", 1);
+  Pair pair;
+  WqMemory sends{}, receives{};
+  CHECK_EQ(queryWqs(pair.a, sends, receives), 0);
+  CHECK_EQ(sends.caps, 1);
+  CHECK_EQ(receives.caps, 0);
+  for (const uint64_t id : {uint64_t{0x123456789abcdef0}, uint64_t{1}, UINT64_MAX}) {
+    Send write;
+    write.operation = Send::kWrite;
+    write.id = id;
+    write.sges = {pair.local.sge(0, 8)};
+    write.remote = pair.target.remote();
+    pair.x.send(pair.b.address(), write);
+    expectSent(pair.x.next(), pair.a, id, Send::kWrite);
+  }
 }

@@ -65,7 +65,9 @@ std::vector<uint8_t> DirectUser::describe(const Address& to, const Send& send) {
   const unsigned count = static_cast<unsigned>(inlined ? send.inlined.size() : send.sges.size());
   efadv_ah_attr handle{};
   CHECK_EQ(efadv_query_ah(endpoint_.handle(to.gid), &handle, sizeof(handle)), 0);
-  store<uint16_t>(wqe, 0, send.id);
+  store<uint16_t>(wqe, 0, static_cast<uint16_t>(send.id));
+  store<uint32_t>(wqe, 26, static_cast<uint32_t>(send.id >> 16));
+  store<uint16_t>(wqe, 30, static_cast<uint16_t>(send.id >> 48));
   wqe[2] = static_cast<uint8_t>(send.operation | (send.immediate != nullptr) << 4 | inlined << 5 |
                                 1 << 7);
   wqe[3] = static_cast<uint8_t>(phase | 1 << 2 | 1 << 3 | send.signaled << 4);
@@ -129,6 +131,9 @@ bool DirectUser::poll(Entry& entry) {
            flags >> 4 & 7,         (flags >> 3 & 1) != 0,      flags >> 7 != 0,
            load<uint16_t>(at, 4),  load<uint16_t>(at, 6),      load<uint16_t>(at, 8),
            load<uint16_t>(at, 10), load<uint32_t>(at, 12),     load<ibv_gid>(at, 16)};
+  if (entry.queue == 1) {
+    entry.id |= uint64_t{load<uint32_t>(at, 6)} << 16 | uint64_t{load<uint16_t>(at, 10)} << 48;
+  }
   if (entry.queue == 2 && entry.operation == Send::kWrite) {
     entry.length |= uint32_t{load<uint16_t>(at, 16)} << 16;
   }

@@ -23,7 +23,7 @@ class DirectUser {
   struct Send {
     enum Operation : uint8_t { kSend, kRead, kWrite };
     uint8_t operation = kSend;
-    uint16_t id = 0;
+    uint64_t id = 0;  // its upper part is written too
     std::vector<ibv_sge> sges;
     std::vector<uint8_t> inlined;
     const uint32_t* immediate = nullptr;
@@ -48,7 +48,7 @@ class DirectUser {
   }
 
   struct Entry {
-    uint16_t id;
+    uint64_t id;
     Status status;
     int queue;  // 1: send queue, 2: receive queue
     int operation;
