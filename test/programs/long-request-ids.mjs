@@ -4,7 +4,7 @@ import { open } from 'libfabric';
 import { loadSoftefa } from 'libfabric/softefa';
 
 loadSoftefa({
-  namespace: `long-request-ids-${process.argv[2]}`,
+  namespace: process.argv[2],
   keep: false,
   direct: true,
   partId: 0xefa4,
@@ -12,19 +12,22 @@ loadSoftefa({
 });
 const options = { provider: 'efa', fabric: 'efa-direct', caps: ['FI_MSG', 'FI_RMA'] };
 const a = await open(options);
-const b = await open({ ...options, domain: a.domain });
+const b = await open(options);
 const toB = a.av.insert(b.address);
-const from = await a.domain.allocate(4096, ['FI_SEND', 'FI_WRITE']);
-const to = await a.domain.allocate(4096, ['FI_RECV', 'FI_REMOTE_WRITE']);
-const remote = a.domain.remote(to.descriptor());
+const from = await a.domain.allocate(64, ['FI_SEND', 'FI_WRITE']);
+const received = await b.domain.allocate(64, ['FI_RECV']);
+const written = await b.domain.allocate(64, ['FI_REMOTE_WRITE']);
+const remote = a.domain.remote(written.descriptor());
 const { sq } = a.domain.efa.queryQpWqs(a);
 let arrived = 0;
 for (let round = 1; round <= 300; round++) {
   from.bytes.fill(round);
-  await Promise.all([b.recv(to.slice(0, 64)), a.send(from.slice(0, 64), toB)]);
-  if (to.bytes.subarray(0, 64).every((byte) => byte === round % 256)) arrived += 1;
-  await a.write(from.slice(0, 64), toB, remote.slice(64, 128));
-  if (to.bytes.subarray(64, 128).every((byte) => byte === round % 256)) arrived += 1;
+  await Promise.all([b.recv(received), a.send(from, toB)]);
+  await a.write(from, toB, remote);
+  for (const { bytes } of [received, written]) {
+    if (bytes.every((byte) => byte === round % 256)) arrived += 1;
+  }
 }
 console.log(`${sq.caps.join(', ') || 'none'}: ${arrived} arrived`);
-await Promise.all([a.close(), b.close()]);
+await a.close();
+await b.close();
