@@ -100,6 +100,8 @@ SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) { return open(de
 SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { return open(device); }
 
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
+  // A forked child closes only its descriptor: libfabric does so when the child exits.
+  if (Runtime::get().isInherited()) return 0;
   Context& opened = Context::of(context);
   // The kernel destroys the remaining objects. The user must not use them, but still has pointers
   // to them.

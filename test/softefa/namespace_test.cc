@@ -164,6 +164,21 @@ TEST(namespace_is_not_inherited_by_a_forked_child) {
   Endpoint endpoint(device);
 }
 
+TEST(namespace_keeps_the_devices_that_a_forked_child_closes) {
+  Device device;
+  Endpoint a(device), b(device);
+  Buffer from(device, 64), to(device, 64);
+  harness::Side([&device](harness::Side&) {
+    CHECK_EQ(ibv_close_device(device.context()), 0);
+  }).join();
+  from.fill(3);
+  CHECK_EQ(b.receive({to.all()}), 0);
+  CHECK_EQ(a.send(b.address(), {from.all()}), 0);
+  CHECK_EQ(a.next().status, Status::kOk);
+  CHECK_EQ(b.next().status, Status::kOk);
+  CHECK(to.holds(3, 0, 64));
+}
+
 TEST(namespace_stays_small) {
   Device device;
   Shape shape;
