@@ -144,6 +144,7 @@ describe('unidentified connections', () => {
   test('all of a burst are read before any is disconnected', async () => {
     const { port, connections, accepted } = await server({ most: 10 });
     await Promise.all(Array.from({ length: 60 }, () => stranger(port, Buffer.from('x'))));
+    await expect.poll(() => accepted.length, { timeout: HANG_MS }).toBe(60);
     await expect.poll(() => connections.size, { timeout: HANG_MS }).toBe(10);
     expect(accepted.map(({ bytesRead }) => bytesRead)).toEqual(new Array(60).fill(1));
   });

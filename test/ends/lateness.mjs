@@ -5,19 +5,27 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const TICK = 10; // ms
 
-/** Milliseconds that threads of this process have waited for a core. */
-function waitedForCores() {
-  let nanoseconds = 0;
+/** Milliseconds that each thread of this process has waited for a core. */
+function waitsForCores() {
+  const waits = new Map();
   for (const thread of readdirSync('/proc/self/task')) {
     try {
-      nanoseconds += Number(
-        readFileSync(`/proc/self/task/${thread}/schedstat`, 'utf8').split(' ')[1],
+      const [, nanoseconds] = readFileSync(`/proc/self/task/${thread}/schedstat`, 'utf8').split(
+        ' ',
       );
+      waits.set(thread, Number(nanoseconds) / 1e6);
     } catch {
       // The thread has exited in the meantime.
     }
   }
-  return nanoseconds / 1e6;
+  return waits;
+}
+
+/** Milliseconds that the threads of now have waited since `before`. Those that have exited have no figure. */
+function waitedSince(before, now = waitsForCores()) {
+  let sum = 0;
+  for (const [thread, waited] of now) sum += waited - (before.get(thread) ?? 0);
+  return sum;
 }
 
 /**
@@ -26,9 +34,9 @@ function waitedForCores() {
  */
 function moment() {
   for (let tries = 0; ; tries++) {
-    const waited = waitedForCores();
+    const waits = waitsForCores();
     const now = performance.now();
-    if (waitedForCores() - waited < 1 || tries === 10) return { now, waited };
+    if (waitedSince(waits) < 1 || tries === 10) return { now, waits };
   }
 }
 
@@ -42,11 +50,11 @@ export class Settlements {
 
   /** Watches a promise. Must be called just after the promise was created. */
   add(what, promise, timeout) {
-    const entry = { what, timeout, due: undefined, waited: 0 };
+    const entry = { what, timeout, due: undefined, waits: undefined };
     this.count += 1;
     this.#pending.add(entry);
     const timer = setTimeout(() => {
-      entry.waited = waitedForCores(); // read before the time, so that a wait between the two does not count as late
+      entry.waits = waitsForCores(); // read before the time, so that a wait between the two does not count as late
       entry.due = performance.now();
     }, timeout);
     const end = () => {
@@ -55,7 +63,7 @@ export class Settlements {
       if (entry.due === undefined) return;
       const late = performance.now() - entry.due;
       if (late <= this.worst.late) return;
-      const corrected = late - (waitedForCores() - entry.waited);
+      const corrected = late - waitedSince(entry.waits);
       if (corrected > this.worst.late) this.worst = { late: corrected, what };
     };
     promise.then(end, end);
@@ -84,10 +92,10 @@ export class Stalls {
   longest = 0;
 
   #look() {
-    const { now, waited } = moment();
+    const { now, waits } = moment();
     const late = now - this.#last.now - TICK;
-    this.longest = Math.max(this.longest, late - Math.max(0, waited - this.#last.waited));
-    this.#last = { now, waited };
+    this.longest = Math.max(this.longest, late - waitedSince(this.#last.waits, waits));
+    this.#last = { now, waits };
   }
 
   end() {

@@ -67,10 +67,15 @@ describe('efa: one thread drives four NICs', () => {
     skip(release() >= 200, 'with libfabric 2, the other NICs end the transfer');
     const { moveOver } = await sides();
     const fault = faults.add('freeze', { nic: 1 });
-    const { transfer } = await moveOver(fault, { timeout: 3000 });
-    await expect(transfer).rejects.toThrow(/FI_ETIMEDOUT.*every byte is there, but after 3000 ms/);
-    fault.remove();
-    await settle(transfer.released);
+    // The NIC may have got only messages of the engine, and no slice.
+    for (;;) {
+      const { transfer } = await moveOver(fault, { timeout: 3000 });
+      const failure = await Promise.resolve(transfer).then(() => undefined, String);
+      if (failure === undefined) continue;
+      expect(failure).toMatch(/FI_ETIMEDOUT.*every byte is there, but after 3000 ms/);
+      fault.remove();
+      return settle(transfer.released);
+    }
   });
 });
 
