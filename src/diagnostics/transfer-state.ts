@@ -10,8 +10,8 @@ export interface TransferStats {
     readonly waiting: number;
     readonly done: number;
     readonly failed: number;
-    /** The sum over all completed transfers. */
-    readonly seconds: number;
+    /** Milliseconds: the sum over all completed transfers. */
+    readonly duration: number;
     readonly bytesTransferred: number;
   };
   readonly offers: {
@@ -85,7 +85,8 @@ export interface TransferState {
   /** Bytes. */
   readonly done: number;
   readonly total: number;
-  readonly seconds: number;
+  /** Milliseconds. */
+  readonly duration: number;
   readonly retries: number;
 }
 

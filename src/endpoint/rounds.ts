@@ -14,7 +14,7 @@ export interface RoundOptions extends RoundEventOptions {
   /** Milliseconds after which no further round starts. */
   readonly duration?: number;
   /**
-   * Receives the durations of single rounds in microseconds until it is full: of the first round,
+   * Receives the durations of single rounds in milliseconds until it is full: of the first round,
    * and then of every `every`-th round. If the call fails, nothing is written.
    */
   readonly samples?: Float64Array;

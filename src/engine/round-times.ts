@@ -20,7 +20,7 @@ export const ONE_ROUND: Rounds = {
   events: undefined,
 };
 
-/** The array in which the engine writes the durations of a batch's rounds. */
+/** The array in which the engine writes the durations of a batch's rounds, in microseconds. */
 export class RoundTimes {
   #times = new Float64Array(0);
 
@@ -33,9 +33,10 @@ export class RoundTimes {
     if (events !== undefined) native.batchEvents(domain, batch, events);
   }
 
-  /** Copies the durations of `done` rounds into the caller's array. */
+  /** Copies the durations of `done` rounds into the caller's array, in milliseconds. */
   give({ samples, every }: Rounds, done: number): void {
     if (samples === undefined || every === 0) return;
-    samples.set(this.#times.subarray(0, Math.min(samples.length, Math.ceil(done / every))));
+    const count = Math.min(samples.length, Math.ceil(done / every));
+    for (let i = 0; i < count; i++) samples[i] = (this.#times[i] as number) / 1000;
   }
 }

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { describes, uncloneable } from '../base/describe.js';
 import { errnoByCode, type FabricErrorCode } from '../base/error-codes.js';
 import { closed, invalidState } from '../base/errors.js';
@@ -11,9 +11,9 @@ const UNCLONEABLE = uncloneable('a SoftefaFaults belongs to its thread: make ano
 
 /** Conditions for every operation of a namespace from now on. Omitted ones stay as they are. */
 export interface Conditions {
-  /** Operations start up to this many microseconds later. */
+  /** Operations start up to this many milliseconds later. Fractions are allowed. */
   readonly reorder?: number;
-  /** Operations start this many microseconds later. */
+  /** Operations start this many milliseconds later. Fractions are allowed. */
   readonly delay?: number;
   /**
    * The number of packets in a thousand that are dropped. Dropped datagrams are not sent again;
@@ -61,7 +61,7 @@ export type FaultKind =
   | 'cqOverrun'
   /** Registrations fail with errno `value`. */
   | 'registration'
-  /** A slow link: operations from and to the device start `value` microseconds later. */
+  /** A slow link: operations from and to the device start `value` milliseconds later. */
   | 'delay'
   /** A narrow link: the device carries `value` megabytes (10^6) per second in each direction. */
   | 'rate'
@@ -121,9 +121,18 @@ export interface FaultOptions {
   /** How many calls or operations the fault spares before it first occurs. If omitted, 0. */
   readonly after?: number;
   /**
-   * The device's completion status, the errno of a call, microseconds, or megabytes per second.
+   * The device's completion status, the errno of a call, milliseconds, or megabytes per second.
    */
   readonly value?: number | FabricErrorCode;
+}
+
+const MAX_DELAY = 60_000; // ms
+const toMicroseconds = (milliseconds: number) => Math.round(milliseconds * 1000);
+
+function numberOf(kind: FaultKind, value: FaultOptions['value'] = 0) {
+  if (typeof value === 'string') return errnoByCode[value];
+  if (kind !== 'delay') return value;
+  return toMicroseconds(checkMilliseconds('options.value', value, 0, MAX_DELAY));
 }
 
 const FAULT_NAMES = namesOf<FaultOptions>({
@@ -188,7 +197,8 @@ export class SoftefaFaults {
       conditions,
       CONDITIONS,
     );
-    const microseconds = (name: string, value: number) => checkInteger(name, value, 0, 60_000_000);
+    const microseconds = (name: string, value: number) =>
+      toMicroseconds(checkMilliseconds(name, value, 0, MAX_DELAY));
     const perMille = (name: string, value: number) => checkInteger(name, value, 0, 1000);
     const page = this.#page;
     if (reorder !== undefined) page.write(Knob.ReorderUs, microseconds('reorder', reorder));
@@ -224,7 +234,7 @@ export class SoftefaFaults {
       nic: anywhere ? ANY : device,
       qpn: qpn === undefined ? ANY : checkInteger('options.qpn', qpn, 0, 0xffff),
       count: count === undefined ? ANY : checkInteger('options.count', count, 1, ANY - 1),
-      value: typeof value === 'string' ? errnoByCode[value] : (value ?? 0),
+      value: numberOf(kind, value),
     };
     const page = this.#page;
     const at = this.#freeRule();

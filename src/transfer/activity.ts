@@ -22,7 +22,7 @@ export class Activity {
   readonly #notifications: Notifications;
   #done = 0;
   #failed = 0;
-  #seconds = 0;
+  #duration = 0;
   #bytes = 0;
   #arrived = 0;
   #unarrived = 0;
@@ -43,7 +43,7 @@ export class Activity {
 
   transferDone(transfer: Transfer, report: TransferReport): void {
     this.#done += 1;
-    this.#seconds += report.seconds;
+    this.#duration += report.duration;
     this.#bytes += report.byteLength;
     if (transferEnd.hasSubscribers)
       transferEnd.publish({ engine: this.#owner.engine, transfer, report });
@@ -85,7 +85,7 @@ export class Activity {
         waiting: this.#queue.waiting,
         done: this.#done,
         failed: this.#failed,
-        seconds: this.#seconds,
+        duration: this.#duration,
         bytesTransferred: this.#bytes,
       },
       offers: {

@@ -86,7 +86,7 @@ function putStats(
   put('transfers_total', ends, { engine, outcome: 'done' }, transfers.done);
   put('transfers_total', ends, { engine, outcome: 'failed' }, transfers.failed);
   const seconds = 'The sum of the durations of completed transfers.';
-  put('transfers_seconds_total', seconds, { engine }, transfers.seconds);
+  put('transfers_seconds_total', seconds, { engine }, transfers.duration / 1000);
   put(
     'transfers_bytes_total',
     'The bytes of completed transfers.',

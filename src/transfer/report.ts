@@ -4,9 +4,10 @@ import { MAX_RAILS } from './settings.js';
 /** The report of a transfer. */
 export interface TransferReport {
   readonly byteLength: number;
-  readonly seconds: number;
+  /** Milliseconds. */
+  readonly duration: number;
   readonly slices: number;
-  /** Microseconds that slices took: the median (p50) and the 99th percentile (p99). */
+  /** Milliseconds that slices took: the median (p50) and the 99th percentile (p99). */
   readonly p50: number;
   readonly p99: number;
   /** Slices that were given to another rail after a failure or a stall. */
@@ -54,5 +55,7 @@ export function reportOf(handle: Handle<'Transfer'> | undefined, count: number):
     retries += rail.retries;
     rails.push(rail);
   }
-  return { byteLength, seconds: at(0), slices: at(1), p50: at(2), p99: at(3), retries, rails };
+  // The addon sets seconds, and the microseconds of a slice.
+  const [duration, p50, p99] = [at(0) * 1000, at(2) / 1000, at(3) / 1000];
+  return { byteLength, duration, slices: at(1), p50, p99, retries, rails };
 }

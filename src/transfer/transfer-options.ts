@@ -9,7 +9,11 @@ import { limitsOf, type TransferOptions } from './transfer.js';
 const TIMEOUT = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 1, priority: 1 });
 
-export type CheckedOptions = ReturnType<typeof checkTransferOptions>;
+/** The checked options of a write or a read. */
+export interface CheckedOptions extends ReturnType<typeof limitsOf> {
+  readonly notification: Uint8Array | undefined;
+  readonly priority: Priority;
+}
 
 export function checkNotification(name: string, notification: unknown): Uint8Array {
   const bytes = checkBytes(name, notification);
@@ -17,7 +21,7 @@ export function checkNotification(name: string, notification: unknown): Uint8Arr
   return bytes;
 }
 
-export function checkTransferOptions(access: Access, options: TransferOptions) {
+export function checkTransferOptions(access: Access, options: TransferOptions): CheckedOptions {
   const { notification, signal, timeout, priority } = checkOptions('options', options, OPTIONS);
   if (notification !== undefined && access === 'read')
     throw invalidArgValue('options.notification', 'is for writes');

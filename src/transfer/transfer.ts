@@ -239,7 +239,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   #state(): TransferState {
-    const { seconds, retries } = this.report();
+    const { duration, retries } = this.report();
     const done = this.#done();
     return {
       access: this.access,
@@ -248,7 +248,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       state: this.#ended || done === this.total ? 'ending' : 'running',
       done,
       total: this.total,
-      seconds,
+      duration,
       retries,
     };
   }

@@ -112,7 +112,7 @@ describe.each(common)('%s: run()', (provider) => {
     const { operations } = a.domain.stats();
     const start = performance.now();
     expect(batch.run({ times: 1000, samples, every: 16 })).toBe(1000);
-    const took = (performance.now() - start) * 1000;
+    const took = performance.now() - start;
     expect(a.domain.stats().operations - operations).toBe(1000);
     const taken = samples.subarray(0, 63);
     expect(taken.every((time) => time > 0)).toBe(true);

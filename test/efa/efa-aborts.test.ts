@@ -15,7 +15,7 @@ test('efa aborts if more messages overtake another than its receive window holds
     const b = await open({ provider: 'efa' });
     const toB = a.av.insert(b.address);
     const message = () => new Uint8Array(64);
-    new SoftefaFaults().set({ reorder: 100_000 });
+    new SoftefaFaults().set({ reorder: 100 });
     const all = Array.from({ length: 500 }, () => [b.recv(message()), a.send(message(), toB)]);
     await Promise.all(all.flat());`;
   const device = withSoftefa({ namespace: ownNamespace('aborts') });

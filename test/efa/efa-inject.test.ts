@@ -7,7 +7,7 @@ import { testFaults } from '../support/softefa.js';
 import { pair } from '../support/transfer.js';
 
 const faults = testFaults();
-const LATE = 200_000; // µs
+const LATE = 200; // ms
 const LENGTH = 3000;
 const options = { flags: ['FI_INJECT'] } as const;
 

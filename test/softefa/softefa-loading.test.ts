@@ -109,6 +109,9 @@ describe('SoftefaFaults', () => {
     expect(() => faults.add('no-such-fault' as never)).toThrow('kind must be one of');
     expect(() => faults.add('status', { count: 0 })).toThrow('options.count');
     expect(() => faults.set({ drop: 1001 })).toThrow('drop must be an integer from 0 to 1000');
+    const late = 'from 0 to 60000 milliseconds';
+    expect(() => faults.set({ delay: 60_001 })).toThrow(`delay must be ${late}`);
+    expect(() => faults.add('delay', { value: -1 })).toThrow(`options.value must be ${late}`);
     faults.close();
     faults.close();
     expect(() => faults.add('rnr')).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));

@@ -29,7 +29,7 @@ const options = {
 loadSoftefa(options);
 // `npm run suite -- efa` repeats the tests under these conditions.
 if (process.env.LIBFABRIC_TEST_EFA === 'reordering') {
-  new SoftefaFaults({ namespace }).set({ reorder: 200, delay: 20 });
+  new SoftefaFaults({ namespace }).set({ reorder: 0.2, delay: 0.02 });
 }
 
 /** Returns the environment of a process whose devices can reach those of this process. */

@@ -35,7 +35,7 @@ async function sides() {
 const FAULTS = [
   ['portDown', {}],
   ['freeze', {}],
-  ['delay', { value: 20_000 }],
+  ['delay', { value: 20 }],
   ['status', { value: 8, count: 50 }],
   ['rnr', { count: 50 }],
 ] as const satisfies [string, FaultOptions][];

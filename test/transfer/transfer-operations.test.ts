@@ -89,7 +89,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const from = await a.register(pattern(SIZE));
     const into = await b.register(new Uint8Array(SIZE));
     const written = await into.offer({ access: 'write', to: toA });
-    const { seconds } = await toB.write(from, written.token);
+    const { duration } = await toB.write(from, written.token);
     await written.released;
     const closed = await into.offer({ access: 'write', to: toA });
     await closed.close();
@@ -98,7 +98,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await b.notifications().next();
 
     expect(a.stats()).toEqual({
-      transfers: { running: 0, waiting: 0, done: 1, failed: 0, seconds, bytesTransferred: SIZE },
+      transfers: { running: 0, waiting: 0, done: 1, failed: 0, duration, bytesTransferred: SIZE },
       offers: { open: 0, arrived: 0, failed: 0, released: 0 },
       notifications: { sent: 1, received: 0, unread: 0, dropped: 0 },
     });
@@ -120,7 +120,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       'libfabric_transfers_total{outcome="done"}': 1,
       'libfabric_transfers_total{outcome="failed"}': 0,
       libfabric_transfers_running: 0,
-      libfabric_transfers_seconds_total: seconds,
+      libfabric_transfers_seconds_total: duration / 1000,
       libfabric_transfers_bytes_total: SIZE,
       libfabric_transfer_notifications_sent_total: 1,
     });

@@ -32,14 +32,14 @@ test(
     const remote = await receiver.meet(engine);
     const bytes = pattern(LARGEST, seed);
     const memory = await engine.register(bytes);
-    faults.set({ reorder: 100, delay: 10 });
+    faults.set({ reorder: 0.1, delay: 0.01 });
 
     let ended = false;
     const kinds: FaultKind[] = ['portDown', 'freeze', 'delay', 'rnr'];
     const disturb = async () => {
       while (!ended) {
         const kind = kinds[next(kinds.length)] as FaultKind;
-        const value = kind === 'delay' ? 2000 : 0;
+        const value = kind === 'delay' ? 2 : 0;
         const fault = faults.add(kind, { node: next(2), nic: next(4), value });
         await sleep(5 + next(60));
         fault.remove();

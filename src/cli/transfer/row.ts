@@ -36,8 +36,8 @@ export function rowOf(
     megabytesPerSecond: rateOf(size * done.length),
     microsecondsPerTransfer: (seconds * 1e6) / done.length,
     slices: {
-      p50: median(done.map(({ report }) => report.p50)),
-      p99: median(done.map(({ report }) => report.p99)),
+      p50: median(done.map(({ report }) => report.p50 * 1000)),
+      p99: median(done.map(({ report }) => report.p99 * 1000)),
     },
     rails,
     ...(rails.length > 1 && {

@@ -63,13 +63,13 @@ test('shuffled numbers are all of them, in another order for each seed', () => {
 
 test('a row has the sums of all transfers, and the median of their percentiles', () => {
   const report = (p50: number, failures: number) => ({
-    ...{ byteLength: 3000, seconds: 9, slices: 3, p50, p99: 10 * p50, retries: 0 },
+    ...{ byteLength: 3000, duration: 9, slices: 3, p50, p99: 10 * p50, retries: 0 },
     rails: [
       { byteLength: 1000, slices: 1, repeats: 0, retries: failures, failures },
       { byteLength: 2000, slices: 2, repeats: 1, retries: 0, failures: 0 },
     ],
   });
-  const done = [1, 2, 9].map((p50, i) => ({ report: report(p50, i), seconds: 0.001 }));
+  const done = [1, 2, 9].map((p50, i) => ({ report: report(p50 / 1000, i), seconds: 0.001 }));
   const row = rowOf(3000, done, ['first', 'second']);
   expect(row).toMatchObject({
     ...{ size: 3000, iterations: 3, transfersPerIteration: 1 },

@@ -17,7 +17,7 @@ const OF_PROCESSES = {
 
 /** Conditions of softefa's whole namespace. */
 const CONDITIONS = {
-  reorder: ({ microseconds }) => ({ reorder: microseconds }),
+  reorder: ({ milliseconds }) => ({ reorder: milliseconds }),
   drop: ({ perMille }) => ({ drop: perMille }),
 };
 

@@ -33,8 +33,8 @@ export const FAULTS = {
   interrupted: {
     draw: (r) => ({ call: 'read', error: 'FI_EINTR', chance: r.whole(2000, 200_000) }),
   },
-  reorder: { where: ['efa'], draw: (r) => ({ microseconds: r.whole(20, 400) }) },
-  delay: { where: ['efa'], draw: (r) => ({ value: r.whole(100, 5000) }) },
+  reorder: { where: ['efa'], draw: (r) => ({ milliseconds: r.whole(20, 400) / 1000 }) },
+  delay: { where: ['efa'], draw: (r) => ({ value: r.whole(100, 5000) / 1000 }) },
   drop: { where: ['efa'], draw: (r) => ({ perMille: r.whole(1, 200) }) },
   memory: {
     harmful: true,

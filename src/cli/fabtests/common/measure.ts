@@ -198,11 +198,11 @@ class Run {
     }
   }
 
-  /** Converts microseconds per step into milliseconds per iteration. */
+  /** Converts milliseconds per step into milliseconds per iteration. */
   #took(samples: Float64Array): void {
     const weight = this.#work.weight?.(this.done) ?? 1;
     if (weight === 0) return;
-    for (let i = 0; i < samples.length; i++) samples[i] = (samples[i] as number) / (1000 * weight);
+    for (let i = 0; i < samples.length; i++) samples[i] = (samples[i] as number) / weight;
     this.sampled += samples.length;
   }
 

@@ -13,7 +13,7 @@ const RANKS = [0, 1, 2, 3, 4];
 const SLOW = 2;
 const WORK = ['-S', '1024', '-W', '4', '--json', '--ranks', `${RANKS.length}`];
 // Microseconds, long enough that scheduling does not matter.
-const [DELAY, LONGER] = [10_000, 60_000];
+const [DELAY, LONGER] = [10, 60];
 
 test.each([
   ['pairwise', '--concurrent', '-I', '20'],
