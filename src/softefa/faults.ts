@@ -127,12 +127,12 @@ export interface FaultOptions {
 }
 
 const MAX_DELAY = 60_000; // ms
-const toMicroseconds = (milliseconds: number) => Math.round(milliseconds * 1000);
+const microsecondsOf = (name: string, milliseconds: number) =>
+  Math.round(checkMilliseconds(name, milliseconds, 0, MAX_DELAY) * 1000);
 
 function numberOf(kind: FaultKind, value: FaultOptions['value'] = 0) {
   if (typeof value === 'string') return errnoByCode[value];
-  if (kind !== 'delay') return value;
-  return toMicroseconds(checkMilliseconds('options.value', value, 0, MAX_DELAY));
+  return kind === 'delay' ? microsecondsOf('options.value', value) : value;
 }
 
 const FAULT_NAMES = namesOf<FaultOptions>({
@@ -197,12 +197,10 @@ export class SoftefaFaults {
       conditions,
       CONDITIONS,
     );
-    const microseconds = (name: string, value: number) =>
-      toMicroseconds(checkMilliseconds(name, value, 0, MAX_DELAY));
     const perMille = (name: string, value: number) => checkInteger(name, value, 0, 1000);
     const page = this.#page;
-    if (reorder !== undefined) page.write(Knob.ReorderUs, microseconds('reorder', reorder));
-    if (delay !== undefined) page.write(Knob.DelayUs, microseconds('delay', delay));
+    if (reorder !== undefined) page.write(Knob.ReorderUs, microsecondsOf('reorder', reorder));
+    if (delay !== undefined) page.write(Knob.DelayUs, microsecondsOf('delay', delay));
     if (drop !== undefined) page.write(Knob.DropPerMille, perMille('drop', drop));
     if (duplicate !== undefined) {
       page.write(Knob.DuplicatePerMille, perMille('duplicate', duplicate));
