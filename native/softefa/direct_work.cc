@@ -33,6 +33,7 @@ WorkRings& QueuePair::makeRings() {
       isWide(cap.max_inline_data, attributes_.inlineWrites) ? kLongSendSize : kSendSize,
       powerOfTwo(std::max(1u, cap.max_recv_wr * std::max(1u, cap.max_recv_sge))),
       static_cast<uint32_t>(sizeof(ReceiveDescriptor)));
+  rings_->longIds = (Context::capabilities() & kSend64BitIds) != 0;
   engine.watch();
   return *rings_;
 }
@@ -57,7 +58,6 @@ bool QueuePair::fetchSends(bool& nonsense) {
   if (!lock) return true;
   if (ready > ring.entries()) nonsense = true;
   ready = std::min(ready, kFetchBatch);
-  const bool longIds = (Context::capabilities() & kSend64BitIds) != 0;
   uint32_t fetched = 0;
   for (; fetched < ready && !nonsense; ++fetched) {
     SendDescriptor descriptor;
@@ -65,7 +65,7 @@ bool QueuePair::fetchSends(bool& nonsense) {
     WorkRequest request;
     const Status status =
         decode(descriptor, ring.entrySize(), ring.phase(), context_.addressHandles(), request);
-    if (longIds) request.id = descriptor.head.longId();
+    if (rings_->longIds) request.id = descriptor.head.longId();
     ring.advance(1);
     const bool fits = sendsOutstanding_.load(std::memory_order_relaxed) < ring.entries();
     nonsense = status == Status::kLocalQpInternalError || !fits;

@@ -82,7 +82,7 @@ SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp* qp, void* sends, void* receives, ui
   try {
     const WorkRings& rings = QueuePair::of(qp).makeRings();
     EfaWqMemory ofSends = describe(rings.send, std::min(kMaxBatch, rings.send.entries()));
-    if ((Context::capabilities() & kSend64BitIds) != 0) ofSends.caps = kCaps64BitIds;
+    if (rings.longIds) ofSends.caps = kCaps64BitIds;
     give(sends, inlen, ofSends);
     give(receives, inlen, describe(rings.receive, rings.receive.entries()));
     return 0;

@@ -63,7 +63,8 @@ struct WorkRings {
 
   WorkRing send;
   WorkRing receive;
-  bool broken = false;  // the user wrote an invalid entry
+  bool longIds = false;  // the ids of sends have 64 bits
+  bool broken = false;   // the user wrote an invalid entry
 };
 
 }  // namespace softefa
