@@ -87,7 +87,7 @@ bool Receives::takesAnother(Op& op, Completion& result) {
     result.flags |= FI_MULTI_RECV;
     return false;
   }
-  reportPart(op, result);
+  reportPart(op.request, result);
   return postRest(op, result);
 }
 

@@ -190,11 +190,7 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
   Completion done{};
   done.request = o.request;
   done.length = o.length;
-  if (run != nullptr) {
-    batches.finish(*run, done);
-  } else {
-    reports.push(done);
-  }
+  deliver(run, nullptr, done);
   return 0;
 }
 

@@ -84,14 +84,14 @@ void Receives::complete(Op& op, Completion result) {
       result.status = FI_ECANCELED;
     }
   }
-  if (partial) return reportPart(op, result);
+  if (partial) return reportPart(op.request, result);
   engine_.finish(op, result);
 }
 
 // Reports a message in a multi-receive buffer that takes more messages.
-void Receives::reportPart(const Op& op, Completion result) {
+void Receives::reportPart(uint32_t request, Completion result) {
   result.event = Event::kPartial;
-  result.request = op.request;
+  result.request = request;
   ++engine_.control().stats.completions;
   engine_.control().stats.bytes += static_cast<uint64_t>(result.length);
   engine_.reports.push(result);
@@ -119,11 +119,7 @@ bool Receives::takeOne(const Operation& o, Endpoint& endpoint, const Resolved& r
   ++engine_.control().stats.operations;
   ++engine_.control().stats.completions;
   if (result.status == 0) engine_.control().stats.bytes += static_cast<uint64_t>(result.length);
-  if (run != nullptr) {
-    engine_.batches.finish(*run, result);
-  } else {
-    engine_.reports.push(result);
-  }
+  engine_.deliver(run, nullptr, result);
   return true;
 }
 
@@ -139,16 +135,12 @@ bool Receives::fillBuffer(const Operation& o, Endpoint& endpoint, iovec& rest) {
     Held::Message message;
     endpoint.held.take(message, false, o.peer, 0, 0);
     result = message.about;
-    result.request = o.request;
     result.offset = o.offset + static_cast<double>(whole - rest.iov_len);
     copy(result, FailedOperation::of(o, false), message.bytes.data(), &rest, 1);
     const size_t used = std::min(message.bytes.size(), rest.iov_len);
     rest = {static_cast<uint8_t*>(rest.iov_base) + used, rest.iov_len - used};
     if (!fits) break;
-    result.event = Event::kPartial;
-    ++engine_.control().stats.completions;
-    engine_.control().stats.bytes += used;
-    engine_.reports.push(result);
+    reportPart(o.request, result);
     result = {};
   }
   if (endpoint.held.first(o.peer) == nullptr && rest.iov_len >= least && result.status == 0) {

@@ -86,7 +86,7 @@ class Receives {
   void hold(Endpoint& endpoint, Held::Message message);
   void fill(Op& op, Completion result, const uint8_t* from);
   void keep(const Op& op, const Completion& result);
-  void reportPart(const Op& op, Completion result);
+  void reportPart(uint32_t request, Completion result);
 
   // recall.cc
   void endWaiting(Op& op);
