@@ -16,7 +16,7 @@ export interface Outcome {
   readonly output: string;
 }
 
-/** Time limit of one run of tests. It is below the time after which test/reporter.ts ends a silent file. */
+/** Time limit of one test. It is below the time after which test/reporter.ts ends a silent file. */
 export const LIMIT_MS = 160_000;
 /** Time limit of a build, also on a busy machine. */
 export const BUILD_LIMIT_MS = 600_000;
@@ -44,24 +44,60 @@ export async function testNames(suite: Suite = 'softefa'): Promise<string[]> {
   return output.trimEnd().split('\n');
 }
 
-/** Runs all tests, each in a process of its own. Returns the outcome of each. */
-export async function runAllTests(
-  variant: Variant,
-  mode: Mode,
-  suite: Suite = 'softefa',
-): Promise<Map<string, Outcome>> {
-  const { output } =
-    suite === 'softefa' ? await runTests(variant, mode) : await runUnitTests(variant);
-  const outcomes = new Map<string, Outcome>();
-  let before = '';
-  for (const line of output.split('\n')) {
-    const [, verdict, name] = line.match(/^(ok {3}|FAIL )(\w+)/) ?? [];
-    if (name === undefined) before += `${line}\n`;
-    else {
-      outcomes.set(name, { ok: verdict === 'ok   ', output: `${before}${line}` });
-      before = '';
-    }
+/** The outcomes of the tests of a program, as it prints them. */
+class Outcomes {
+  readonly #ended = new Map<string, Outcome>();
+  readonly #awaited = new Map<string, (outcome: Outcome) => void>();
+  #unread = ''; // the start of a line
+  #before = ''; // the lines before the verdict
+  #isOver = false;
+
+  read(text: string): void {
+    const lines = (this.#unread + text).split('\n');
+    this.#unread = lines.pop() as string;
+    for (const line of lines) this.#readLine(line);
   }
+
+  #readLine(line: string): void {
+    const [, verdict, name] = line.match(/^(ok {3}|FAIL )(\w+)/) ?? [];
+    if (name === undefined) {
+      this.#before += `${line}\n`;
+      return;
+    }
+    const outcome = { ok: verdict === 'ok   ', output: `${this.#before}${line}` };
+    this.#before = '';
+    this.#ended.set(name, outcome);
+    this.#awaited.get(name)?.(outcome);
+  }
+
+  /** The program has ended. */
+  end(): void {
+    this.#isOver = true;
+    for (const [name, resolve] of this.#awaited) resolve(this.#ended.get(name) ?? this.#missing());
+  }
+
+  #missing(): Outcome {
+    return { ok: false, output: `${this.#before}${this.#unread}\nthe test did not end` };
+  }
+
+  /** Resolves when the test has ended. */
+  of(name: string): Promise<Outcome> {
+    const outcome = this.#ended.get(name) ?? (this.#isOver ? this.#missing() : undefined);
+    if (outcome !== undefined) return Promise.resolve(outcome);
+    return new Promise((resolve) => {
+      this.#awaited.set(name, resolve);
+    });
+  }
+}
+
+/** Starts all tests, one after another, each in a process of its own. Returns their outcomes. */
+export function startAllTests(variant: Variant, mode: Mode, suite: Suite = 'softefa'): Outcomes {
+  const outcomes = new Outcomes();
+  const read = (text: string) => outcomes.read(text);
+  const over =
+    suite === 'softefa' ? runTests(variant, mode, [], [], read) : runUnitTests(variant, [], read);
+  const end = () => outcomes.end();
+  over.then(end, end);
   return outcomes;
 }
 
@@ -71,21 +107,26 @@ export function runTests(
   mode: Mode,
   names: readonly string[] = [],
   launcher: readonly string[] = [],
+  read?: (text: string) => void,
 ): Promise<Outcome> {
   const [command, ...args] = [...launcher, program('softefa', variant), ...names] as [
     string,
     ...string[],
   ];
-  return run(command, args, {
+  const variables = {
     SOFTEFA_ASYNC: mode === 'asynchronous' ? '1' : '0',
     // By default each process sleeps for a second before it exits.
     TSAN_OPTIONS: 'atexit_sleep_ms=0',
-  });
+  };
+  return run(command, args, { variables, ...(read && { read }) });
 }
 
 /** Runs the named engine tests, or all. They need no device. */
-export const runUnitTests = (variant: Variant, names: readonly string[] = []): Promise<Outcome> =>
-  run(program('engine', variant), [...names]);
+export const runUnitTests = (
+  variant: Variant,
+  names: readonly string[] = [],
+  read?: (text: string) => void,
+): Promise<Outcome> => run(program('engine', variant), [...names], read && { read });
 
 /** A command that runs another one without permission for process_vm_readv(2). */
 export const withoutProcessVm = `${root}build/softefa-tests/plain/without_process_vm`;
@@ -97,34 +138,44 @@ async function make(suite: Suite, variant: Variant, ...targets: string[]): Promi
   const folder = `${root}build/${suite}-tests/${variant}`;
   mkdirSync(folder, { recursive: true });
   const args = ['-s', '-j2', '-f', `test/${suite}/Makefile`, `VARIANT=${variant}`, ...targets];
-  return run('flock', [folder, 'make', ...args], {}, BUILD_LIMIT_MS);
+  return run('flock', [folder, 'make', ...args], { limit: BUILD_LIMIT_MS });
 }
 
 // Variables that configure the device, or that instrument programs that are instrumented already.
 const FOREIGN = /^(SOFTEFA_.*|LD_PRELOAD|[A-Z]+SAN_OPTIONS|MAKEFLAGS)$/;
 
+interface RunOptions {
+  readonly variables?: NodeJS.ProcessEnv;
+  /** Milliseconds without output after which the command is killed. */
+  readonly limit?: number;
+  /** Called with the output, as it arrives. */
+  readonly read?: (text: string) => void;
+}
+
 function run(
   command: string,
   args: string[],
-  variables: NodeJS.ProcessEnv = {},
-  limit = LIMIT_MS,
+  { variables = {}, limit = LIMIT_MS, read }: RunOptions = {},
 ): Promise<Outcome> {
   const inherited = Object.entries(process.env).filter(([name]) => !FOREIGN.test(name));
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
       env: { ...Object.fromEntries(inherited), ...variables },
-      timeout: limit,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    const timer = setTimeout(() => child.kill(), limit);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text;
+        timer.refresh();
+        read?.(text);
       });
     }
     child.on('error', reject);
     child.on('close', (status, signal) => {
+      clearTimeout(timer);
       resolve({ ok: status === 0, output: signal ? `${output}killed by ${signal}\n` : output });
     });
   });
