@@ -5,14 +5,11 @@ import { Taken } from './outbox.js';
 export const Channel = { Program: 0, Group: 1 } as const;
 export type Channel = (typeof Channel)[keyof typeof Channel];
 
-/** The most bytes of a message between engines. */
-export const MAX_NOTE = 3072;
-
-const MOST = MAX_NOTE / 4; // message numbers in one confirmation
+const MOST = 768; // packet numbers in one confirmation
 
 const nothing = (): Record<Channel, number[]> => ({ [Channel.Program]: [], [Channel.Group]: [] });
 
-/** Confirms to a peer which of its messages were taken. All messages of a turn are confirmed together. */
+/** Confirms to a peer which of its packets were taken. All packets of a turn are confirmed together. */
 export class Confirmations {
   readonly #engine: Handle<'TransferEngine'>;
   readonly #peer: Handle<'RemotePeer'>;
@@ -30,7 +27,7 @@ export class Confirmations {
     this.#mayTell = mayTell;
   }
 
-  /** A message was taken. */
+  /** A packet was taken. */
   add(channel: Channel, sequence: number): void {
     if (this.#taken === undefined) {
       this.#taken = nothing();
@@ -54,7 +51,7 @@ export class Confirmations {
     }
   }
 
-  /** Tells the peer that no more of its messages will be taken. */
+  /** Tells the peer that no more of its packets will be taken. */
   end(): void {
     this.flush();
     for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);

@@ -1,8 +1,9 @@
 import { identityText } from './address.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
-import type { Notification, Notifications } from './notifications.js';
+import { Arrived, type Notifications } from './notifications.js';
 import { Once } from './once.js';
+import { messagesOf } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 // If a peer has this many unread messages, it must wait. It may still have one more window in flight.
@@ -16,15 +17,20 @@ const MAX_SENDERS = 65_536;
 /** One engine that sends messages. */
 class Sender {
   readonly once = { [Channel.Program]: new Once(), [Channel.Group]: new Once() };
+  readonly name: string;
   unread = 0;
-  /** The numbers of unread messages that are not confirmed to the sender yet. */
+  /** The numbers of packets that are not confirmed to the sender yet. */
   unconfirmed: number[] = [];
+
+  constructor(identity: bigint) {
+    this.name = identityText(identity);
+  }
 }
 
 const isChannel = (value: number): value is keyof Sender['once'] =>
   value === Channel.Program || value === Channel.Group;
 
-/** The messages that arrive at an engine. Each passes once, and is confirmed to its sender when it was taken. */
+/** The packets that arrive at an engine. Each passes once, and is confirmed to its sender when it was taken. */
 export class Inbox {
   readonly #senders = new Map<bigint, Sender>();
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
@@ -42,57 +48,63 @@ export class Inbox {
     this.#barriers = barriers;
   }
 
-  arrived(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void {
-    if (!isChannel(channel)) return;
+  arrived(from: bigint, sequence: number, packet: Uint8Array, channel: number): void {
+    const messages = messagesOf(packet);
+    if (messages === undefined || !isChannel(channel)) return;
     const sender = this.#senderOf(from);
     if (!sender.once[channel].isNew(sequence)) return;
     const peer = this.#peers.get(from);
     if (channel === Channel.Group) {
-      if (peer !== undefined) this.#barriers.arrived(from, bytes);
+      if (peer !== undefined) for (const bytes of messages) this.#barriers.arrived(from, bytes);
       peer?.take(channel, sequence);
       return;
     }
-    const notification = { bytes, from: peer, id: identityText(from) };
-    if (peer === undefined) this.#fromStranger(notification);
-    else this.#fromPeer(notification, peer, sender, sequence);
+    if (peer === undefined) this.#fromStranger(messages, sender);
+    else this.#fromPeer(messages, peer, sender, sequence);
   }
 
-  #fromStranger(notification: Notification): void {
+  #fromStranger(messages: readonly Uint8Array[], sender: Sender): void {
     if (this.#unreadOfNonPeers >= MAX_UNREAD) {
-      this.#notifications.drop(MAX_UNREAD);
+      this.#notifications.drop(messages.length, MAX_UNREAD);
       return;
     }
-    this.#unreadOfNonPeers += 1;
-    this.#notifications.arrived(notification, () => {
+    this.#unreadOfNonPeers += messages.length;
+    const wasRead = () => {
       this.#unreadOfNonPeers -= 1;
-    });
+    };
+    for (const bytes of messages) {
+      this.#notifications.arrived(new Arrived(bytes, undefined, sender.name, wasRead));
+    }
   }
 
   #fromPeer(
-    notification: Notification,
+    messages: readonly Uint8Array[],
     peer: RemoteEngine,
     sender: Sender,
     sequence: number,
   ): void {
     if (sender.unread >= MAX_UNREAD) {
-      this.#notifications.drop(MAX_UNREAD);
+      this.#notifications.drop(messages.length, MAX_UNREAD);
       return;
     }
     if (sender.unread < ROOM) peer.take(Channel.Program, sequence);
     else sender.unconfirmed.push(sequence);
-    sender.unread += 1;
-    this.#notifications.arrived(notification, () => {
+    sender.unread += messages.length;
+    const wasRead = () => {
       sender.unread -= 1;
       if (sender.unconfirmed.length === 0 || sender.unread > ROOM / 2) return;
       for (const each of sender.unconfirmed) peer.take(Channel.Program, each);
       sender.unconfirmed = [];
-    });
+    };
+    for (const bytes of messages) {
+      this.#notifications.arrived(new Arrived(bytes, peer, sender.name, wasRead));
+    }
   }
 
   #senderOf(from: bigint): Sender {
     let sender = this.#senders.get(from);
     if (sender === undefined) {
-      sender = new Sender();
+      sender = new Sender(from);
       this.#senders.set(from, sender);
       const [oldest] = this.#senders.keys();
       if (this.#senders.size > MAX_SENDERS) this.#senders.delete(oldest as bigint);
@@ -105,7 +117,7 @@ export class Inbox {
     return this.#senders.has(from);
   }
 
-  /** Called when a sender becomes a peer. Confirms its messages that have arrived before. */
+  /** Called when a sender becomes a peer. Confirms its packets that have arrived before. */
   known(peer: RemoteEngine): void {
     const sender = this.#senders.get(peer.identity);
     if (sender === undefined) return;

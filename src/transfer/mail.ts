@@ -6,7 +6,7 @@ import type { PeerContext } from './remote-engine.js';
 
 const CLOSED = 'the transfer engine was closed';
 
-type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
+export type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
 
 /**
  * The messages that an engine sends, by the identity of the peer. If the engine forgets a peer and knows it again, the
@@ -55,7 +55,7 @@ export class Mail {
     return this.#lastNotification;
   }
 
-  /** A peer has taken messages. */
+  /** A peer has taken packets. */
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void {
     const outbox = this.#outboxes.get(from)?.[channel as 0 | 1];
     const { buffer, byteOffset, length } = Uint8Array.from(numbers);

@@ -10,19 +10,34 @@ export interface Notification {
   readonly id: string;
 }
 
+/** A message that was not read yet. */
+export class Arrived implements Notification {
+  readonly bytes: Uint8Array;
+  readonly from: RemoteEngine | undefined;
+  readonly id: string;
+  readonly #wasRead: () => void;
+
+  constructor(bytes: Uint8Array, from: RemoteEngine | undefined, id: string, wasRead: () => void) {
+    this.bytes = bytes;
+    this.from = from;
+    this.id = id;
+    this.#wasRead = wasRead;
+  }
+
+  static read(message: Arrived): void {
+    message.#wasRead();
+  }
+}
+
 /** The messages that arrive at an engine, for `for await`. */
 export class Notifications {
-  readonly #arrivals: Arrivals<Notification>;
-  readonly #wasRead = new WeakMap<Notification, () => void>();
+  readonly #arrivals: Arrivals<Arrived>;
   #received = 0;
   #dropped = 0;
 
   /** @param waits is called when a reader starts (1) or stops (-1) waiting. */
   constructor(waits: (change: number) => void) {
-    this.#arrivals = new Arrivals({
-      waits,
-      taken: (notification) => this.#wasRead.get(notification)?.(),
-    });
+    this.#arrivals = new Arrivals({ waits, taken: Arrived.read });
   }
 
   get received(): number {
@@ -38,17 +53,17 @@ export class Notifications {
     return this.#dropped;
   }
 
-  arrived(notification: Notification, wasRead: () => void): void {
+  arrived(message: Arrived): void {
     this.#received += 1;
-    this.#wasRead.set(notification, wasRead);
-    this.#arrivals.push(notification);
+    this.#arrivals.push(message);
   }
 
-  /** Counts a message that is dropped because `waiting` messages wait. */
-  drop(waiting: number): void {
-    this.#received += 1;
-    this.#dropped += 1;
-    if (this.#dropped > 1) return;
+  /** Counts messages that are dropped because `waiting` messages wait. */
+  drop(count: number, waiting: number): void {
+    this.#received += count;
+    const isFirst = this.#dropped === 0;
+    this.#dropped += count;
+    if (!isFirst) return;
     process.emitWarning(
       `a transfer engine drops messages: ${waiting} wait, and nobody reads engine.notifications()`,
       'LibfabricWarning',

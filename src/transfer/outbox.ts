@@ -1,15 +1,19 @@
+import { countAsHandled, isCancellation } from '../base/cancellation.js';
 import { Fifo } from '../base/fifo.js';
 import { errnoOf, TransferError } from './errors.js';
+import { Draft, type Packet, type Sending } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
 
-// The most numbers from the oldest message that is not confirmed to the newest that is sent. The peer
+// The most numbers from the oldest packet that is not confirmed to the newest that is sent. The peer
 // remembers which of 4096 numbers it has seen.
 const WINDOW = 1024;
+// The most messages in packets that are sent and not confirmed. A packet may exceed it.
+const MESSAGES = 4096;
 const CONFIRMATION_TIMEOUT = 30_000; // ms without a confirmation
 
-/** The statuses with which a peer confirms messages. */
+/** The statuses with which a peer confirms packets. */
 export const Taken = {
-  /** The peer has taken the messages with these numbers. */
+  /** The peer has taken the packets with these numbers. */
   Some: 0,
   /** The peer forgets this engine, and confirms nothing any more. */
   Last: 1,
@@ -17,35 +21,31 @@ export const Taken = {
   Closed: 2,
 } as const;
 
-interface Outgoing {
-  readonly peer: RemoteEngine;
-  readonly bytes: Uint8Array;
-  /** Whether the provider has delivered the message. */
-  delivered: boolean;
-  resolve(): void;
-  reject(error: TransferError): void;
-}
-
 /** Makes the error of a message. */
 export type Failure = (status: number, detail: string, ambiguous: boolean) => TransferError;
 
 const failureOf: Failure = (status, detail, ambiguous) =>
   new TransferError(status, ambiguous, { detail });
 
-/** Passes a message to the native side. When the provider has delivered it, delivered() is called. */
+/**
+ * Passes a packet to the native side, which copies the bytes. When the provider has delivered it, delivered() is
+ * called.
+ */
 export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => void;
 
 /**
- * The messages to an engine: those in flight, and those that wait until the peer has confirmed earlier ones.
- * A peer that does not know this engine cannot confirm messages. For such a peer, the delivery by the provider
- * counts as the confirmation.
+ * The messages to an engine, in packets: the packet that is being written, those in flight, and those that wait until
+ * the peer has confirmed earlier ones. A peer that does not know this engine cannot confirm packets. For such a peer,
+ * the delivery by the provider counts as the confirmation.
  */
 export class Outbox {
   readonly #post: Post;
   readonly #waits: (change: number) => void;
   readonly #failure: Failure;
-  readonly #waiting = new Fifo<Outgoing>();
-  readonly #sent = new Map<number, Outgoing>(); // in the order of their numbers
+  readonly #draft = new Draft();
+  readonly #waiting = new Fifo<Packet>();
+  readonly #sent = new Map<number, Packet>(); // in the order of their numbers
+  #unconfirmed = 0; // messages in #sent
   #sequence = 0;
   #confirms = false;
   #progressAt = 0;
@@ -58,41 +58,56 @@ export class Outbox {
     this.#failure = failure;
   }
 
-  /** Resolves when the peer has taken the message. */
+  /** Resolves when the peer has taken the message. The call copies the bytes. */
   send(peer: RemoteEngine, bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#begin();
-      const hasRoom = this.#waiting.length === 0 && this.#hasRoom();
-      // The native side copies the bytes that it gets.
-      const kept = hasRoom ? bytes : Uint8Array.from(bytes);
-      const message = { peer, bytes: kept, delivered: false, resolve, reject };
-      if (hasRoom) this.#pass(message);
-      else this.#waiting.add(message);
+    const sending = {} as { -readonly [name in keyof Sending]: Sending[name] };
+    sending.promise = new Promise((resolve, reject) => {
+      sending.resolve = resolve;
+      sending.reject = reject;
     });
+    this.#begin();
+    peer.used(1);
+    if (!this.#draft.takes(peer, bytes.length)) this.flush();
+    if (this.#draft.isEmpty) queueMicrotask(this.#flushLater);
+    this.#draft.add(peer, bytes, sending);
+    return sending.promise;
   }
 
-  /** The provider has delivered a message, or could not deliver it. */
+  readonly #flushLater = () => this.flush();
+
+  /** Sends the messages of this turn of the event loop. */
+  flush(): void {
+    if (this.#draft.isEmpty) return;
+    const waits = this.#waiting.length > 0 || !this.#hasRoom();
+    const packet = this.#draft.end(waits);
+    if (waits) this.#waiting.add(packet);
+    else this.#pass(packet);
+  }
+
+  /** The provider has delivered a packet, or could not deliver it. */
   delivered(sequence: number, status: number, detail: string): void {
-    const message = this.#sent.get(sequence);
-    if (message === undefined) return;
-    message.delivered = true;
+    const packet = this.#sent.get(sequence);
+    if (packet === undefined) return;
+    packet.delivered = true;
     if (status === 0 && this.#confirms) return;
-    this.#sent.delete(sequence);
-    if (status === 0) message.resolve();
+    this.#remove(sequence, packet);
+    if (status === 0) resolve(packet);
     else {
-      message.reject(this.#failure(status, detail, true));
+      this.#reject(packet, status, detail, true);
       // No rail reaches the peer.
       this.#failWaiting(status, detail);
     }
     this.#progress();
   }
 
-  /** The peer has taken messages, or confirms no more messages. */
+  /** The peer has taken packets, or confirms no more packets. */
   taken(status: number, numbers: Iterable<number>): void {
     this.#confirms = status === Taken.Some;
     for (const sequence of numbers) {
-      this.#sent.get(sequence)?.resolve();
-      this.#sent.delete(sequence);
+      const packet = this.#sent.get(sequence);
+      if (packet === undefined) continue;
+      this.#remove(sequence, packet);
+      resolve(packet);
     }
     if (status === Taken.Last) this.#resolveDelivered();
     if (status === Taken.Closed) {
@@ -104,49 +119,69 @@ export class Outbox {
     this.#progress();
   }
 
-  /** Rejects the messages that are not sent yet. No more messages are sent. */
+  /** Rejects the messages that must wait for earlier ones. No more messages are sent. */
   stop(code: Parameters<typeof errnoOf>[0], detail: string): void {
+    this.flush();
     this.#failWaiting(errnoOf(code), detail);
   }
 
   /** Rejects all messages. */
   fail(code: Parameters<typeof errnoOf>[0], detail: string): void {
     const errno = errnoOf(code);
-    for (const { reject } of this.#sent.values()) reject(this.#failure(errno, detail, true));
+    const sent = [...this.#sent.values()];
     this.#sent.clear();
+    this.#unconfirmed = 0;
+    for (const packet of sent) this.#reject(packet, errno, detail, true);
     this.#failWaiting(errno, detail);
     this.#end();
   }
 
   #failWaiting(status: number, detail: string): void {
-    for (const { reject } of this.#waiting.takeAll()) reject(this.#failure(status, detail, false));
+    if (!this.#draft.isEmpty) this.#waiting.add(this.#draft.end(false));
+    for (const packet of this.#waiting.takeAll()) this.#reject(packet, status, detail, false);
+  }
+
+  #reject({ peer, messages }: Packet, status: number, detail: string, ambiguous: boolean): void {
+    for (const { promise, reject } of messages) {
+      const error = this.#failure(status, detail, ambiguous);
+      if (isCancellation(error)) countAsHandled(promise);
+      reject(error);
+    }
+    peer.used(-messages.length);
   }
 
   #resolveDelivered(): void {
-    for (const [sequence, message] of this.#sent) {
-      if (!message.delivered) continue;
-      this.#sent.delete(sequence);
-      message.resolve();
+    for (const [sequence, packet] of this.#sent) {
+      if (!packet.delivered) continue;
+      this.#remove(sequence, packet);
+      resolve(packet);
     }
   }
 
+  #remove(sequence: number, packet: Packet): void {
+    this.#sent.delete(sequence);
+    this.#unconfirmed -= packet.messages.length;
+  }
+
   #hasRoom(): boolean {
+    if (this.#unconfirmed >= MESSAGES) return false;
     const [oldest] = this.#sent.keys();
     return oldest === undefined || (this.#sequence - oldest) >>> 0 < WINDOW - 1;
   }
 
-  #pass(message: Outgoing): void {
+  #pass(packet: Packet): void {
     this.#sequence = (this.#sequence + 1) >>> 0;
-    this.#sent.set(this.#sequence, message);
-    this.#post(message.peer, message.bytes, this.#sequence);
+    this.#sent.set(this.#sequence, packet);
+    this.#unconfirmed += packet.messages.length;
+    this.#post(packet.peer, packet.bytes, this.#sequence);
   }
 
   #progress(): void {
     this.#progressAt = performance.now();
     while (this.#waiting.length > 0 && this.#hasRoom()) {
-      this.#pass(this.#waiting.take() as Outgoing);
+      this.#pass(this.#waiting.take() as Packet);
     }
-    if (this.#sent.size === 0) this.#end();
+    if (this.#sent.size === 0 && this.#draft.isEmpty) this.#end();
   }
 
   #begin(): void {
@@ -174,4 +209,9 @@ export class Outbox {
         );
     }, delay).unref(); // the engine keeps the event loop alive
   }
+}
+
+function resolve({ peer, messages }: Packet): void {
+  for (const message of messages) message.resolve();
+  peer.used(-messages.length);
 }

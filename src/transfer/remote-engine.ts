@@ -8,7 +8,7 @@ import { type EngineAddress, identityText } from './address.js';
 import { PRIORITIES, type Queue } from './admission.js';
 import { Channel, Confirmations } from './confirmations.js';
 import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
-import type { Mail } from './mail.js';
+import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
 import { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
@@ -59,6 +59,7 @@ export class RemoteEngine {
   readonly #confirmations: Confirmations;
   #lostReason: string | undefined;
   #hasLeft = false;
+  #outboxes: Outboxes | undefined;
   #uses = 0;
   #unused = () => {};
   #closing: Promise<void> | undefined;
@@ -136,7 +137,7 @@ export class RemoteEngine {
     return peer;
   }
 
-  /** @internal Called when a transfer or a message starts (1) or stops (-1) using the peer. */
+  /** @internal Called when transfers or messages start (> 0) or stop (< 0) using the peer. */
   used(change: number): void {
     this.#uses += change;
     if (this.#uses === 0) this.#unused();
@@ -320,19 +321,12 @@ export class RemoteEngine {
   send(bytes: Uint8Array, channel: Channel): Promise<void> {
     this.checkOpen();
     const message = checkNotification('bytes', bytes);
-    return cancellable(() => this.#send(message, channel));
-  }
-
-  #send(message: Uint8Array, channel: Channel): Promise<void> {
     if (this.#hasLeft) return Promise.reject(this.absent());
-    this.used(1);
-    const sent = this.#context.mail.to(this.identity)[channel].send(this, message);
-    const ended = () => this.used(-1);
-    sent.then(ended, ended);
-    return sent;
+    this.#outboxes ??= this.#context.mail.to(this.identity);
+    return this.#outboxes[channel].send(this, message);
   }
 
-  /** @internal Tells the peer that a message was taken. */
+  /** @internal Tells the peer that a packet of its messages was taken. */
   take(channel: Channel, sequence: number): void {
     this.#confirmations.add(channel, sequence);
   }

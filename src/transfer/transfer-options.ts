@@ -3,7 +3,7 @@ import { checkBytes, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { invalidArgValue, outOfRange } from '../base/errors.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES, type Priority } from './admission.js';
-import { MAX_NOTE } from './confirmations.js';
+import { MAX_NOTE } from './packet.js';
 import { limitsOf, type TransferOptions } from './transfer.js';
 
 const TIMEOUT = 30_000; // ms

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Arrivals, Reader } from '../../dist/base/arrivals.js';
 import { EngineEvents } from '../../dist/transfer/engine-events.js';
-import { Notifications } from '../../dist/transfer/notifications.js';
+import { Arrived, Notifications } from '../../dist/transfer/notifications.js';
 import { howOften } from '../support/properties.js';
 
 type Outcome = 'pending' | 'done' | 'failed' | number;
@@ -153,7 +153,10 @@ describe('any sequence of push, next, return and end settles every call and lose
         return {
           readers: forEachReader(() => notifications.read()),
           pending: () => calls,
-          push: (item) => notifications.arrived({ item } as never, () => {}),
+          push: (item) =>
+            notifications.arrived(
+              Object.assign(new Arrived(new Uint8Array(), undefined, '', () => {}), { item }),
+            ),
           close: () => notifications.close(),
         };
       },

@@ -35,6 +35,8 @@ const all = [
 ] as const;
 const some = casesOf(all, ([, nics]) => nics === 1);
 
+const MOST_IN_PACKET = 4040 / (2 + textOf(0).length);
+
 describe.each(some)('%s, %i rails', (provider, nics) => {
   test.each(countsOf(provider, nics))(
     '%i messages at once arrive, each once, and every promise resolves',
@@ -68,12 +70,14 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
         resolved += 1;
       }),
     );
-    await until(() => resolved === 4096 && b.stats().notifications.unread > 4096);
+    await until(() => resolved >= 4096 && b.stats().notifications.unread > resolved);
     const [left, right] = [a.group([toB]), b.group([toA])];
     for (let i = 0; i < 10; i++) await Promise.all([left.barrier(), right.barrier()]);
     const { unread, dropped } = b.stats().notifications;
-    expect([resolved, dropped]).toEqual([4096, 0]);
-    expect(unread).toBeLessThanOrEqual(4096 + 1024);
+    // Messages are taken by packets.
+    expect(resolved).toBeLessThan(4096 + MOST_IN_PACKET);
+    expect(unread).toBeLessThan(4096 + 4096 + MOST_IN_PACKET);
+    expect(dropped).toBe(0);
     expect((await read(b, count)).size).toBe(count);
     expect(await tally(sent)).toEqual({ ok: count });
   });
@@ -125,6 +129,9 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     const outcomes = tally(Array.from({ length: 6000 }, (_, i) => toB.notify(textOf(i))));
     await until(() => b.stats().notifications.unread > 4096);
     await b.close();
-    expect(await outcomes).toEqual({ ok: 4096, FI_ECONNRESET: 6000 - 4096 });
+    const { ok, ...failed } = await outcomes;
+    expect(ok).toBeGreaterThanOrEqual(4096);
+    expect(ok).toBeLessThan(4096 + MOST_IN_PACKET);
+    expect(failed).toEqual({ FI_ECONNRESET: 6000 - Number(ok) });
   });
 });

@@ -12,8 +12,9 @@ function inboxOf(...known: bigint[]) {
   const peers = new Map(known.map((identity) => [identity, { identity, take }]));
   const notifications = new Notifications(() => {});
   const inbox = new Inbox(peers as never, notifications, undefined as never);
-  const arrived = (from: bigint, sequence: number) =>
-    inbox.arrived(from, sequence, new Uint8Array(), PROGRAM);
+  // A packet with one empty message arrives.
+  const arrived = (from: bigint, sequence: number, packet = new Uint8Array(2)) =>
+    inbox.arrived(from, sequence, packet, PROGRAM);
   return { inbox, notifications, peers, taken, arrived };
 }
 
@@ -47,6 +48,17 @@ test('a peer gets the confirmation of 4096 messages, and of the next ones when h
   }
   expect(taken).toEqual(Array.from({ length: 5000 }, (_, i) => i + 1));
   expect(notifications.dropped).toBe(0);
+});
+
+test('the messages of a packet are read one by one, and bytes that are not a packet are ignored', async () => {
+  const { notifications, taken, arrived } = inboxOf(1n);
+  arrived(1n, 1, Uint8Array.of(1, 0, 7, 0, 0, 2, 0, 8, 9));
+  arrived(1n, 2, Uint8Array.of(1, 0, 7, 5));
+  expect(notifications).toMatchObject({ received: 3, unread: 3 });
+  expect(taken).toEqual([1]);
+  const reader = notifications.read();
+  for (const bytes of [[7], [], [8, 9]])
+    expect((await reader.next()).value.bytes).toEqual(Uint8Array.from(bytes));
 });
 
 test('a sender that becomes a peer gets the confirmation of its earlier messages', () => {

@@ -2,13 +2,20 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Once } from '../../dist/transfer/once.js';
 import { Outbox, Taken } from '../../dist/transfer/outbox.js';
+import { messagesOf } from '../../dist/transfer/packet.js';
 import { holds } from '../support/properties.js';
 
-const WINDOW = 1024;
-const PEER = undefined as never;
+const WINDOW = 1024; // packets
+let uses = 0;
+const PEER = {
+  used(change: number) {
+    uses += change;
+  },
+} as never;
 
 beforeEach(() => {
   vi.useFakeTimers();
+  uses = 0;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -24,8 +31,9 @@ function outboxOf() {
     },
   );
   const outcomes: string[] = [];
+  // Sends messages, each in a packet of its own.
   const send = (count = 1) => {
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < count; i++, outbox.flush()) {
       const at = outcomes.push('pending') - 1;
       outbox.send(PEER, Uint8Array.of(i)).then(
         () => {
@@ -46,7 +54,7 @@ function outboxOf() {
   return { outbox, posted, send, settled, waits: () => waits };
 }
 
-test('1024 messages are in flight, and the next one is sent for each that the peer takes, in order', async () => {
+test('1024 packets are in flight, and the next one is sent for each that the peer takes, in order', async () => {
   const { outbox, posted, send, settled, waits } = outboxOf();
   send(3000);
   expect(posted.length).toBe(WINDOW);
@@ -60,6 +68,7 @@ test('1024 messages are in flight, and the next one is sent for each that the pe
   expect(posted).toEqual(Array.from({ length: 3000 }, (_, i) => i + 1));
   expect(await settled()).toEqual({ ok: 3000 });
   expect(waits()).toBe(0);
+  expect(uses).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 });
 
@@ -84,6 +93,7 @@ test('messages that a closed engine has not taken are rejected', async () => {
   outbox.taken(Taken.Closed, []);
   const { ok, ...failed } = await settled();
   expect(ok).toBe(1);
+  expect(uses).toBe(0);
   expect(failed).toEqual({ 'FI_ECONNRESET true': 1024, 'FI_ECONNRESET false': 975 });
   expect(waits()).toBe(0);
 });
@@ -97,6 +107,70 @@ test('a message that no rail could send fails with those that wait for it', asyn
     'FI_ETIMEDOUT false': 1500 - WINDOW,
     pending: WINDOW - 1,
   });
+});
+
+test('messages of one turn of the event loop share packets, and settle with them', async () => {
+  const packets: { peer: unknown; messages: string[] }[] = [];
+  const other = { used: () => {} } as never;
+  const outbox = new Outbox(
+    (peer, bytes) =>
+      packets.push({ peer, messages: (messagesOf(bytes) ?? []).map((each) => `${each.length}`) }),
+    () => {},
+  );
+  const settled: string[] = [];
+  const send = (peer: never, length: number) =>
+    outbox.send(peer, new Uint8Array(length)).then(() => settled.push(`${length}`));
+  for (const length of [64, 0, 3000]) send(PEER, length); // 3072 of 4040 bytes
+  send(PEER, 1000); // does not fit
+  expect(packets).toEqual([{ peer: PEER, messages: ['64', '0', '3000'] }]);
+  send(other, 1);
+  expect(packets.length).toBe(2);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(packets.slice(1)).toEqual([
+    { peer: PEER, messages: ['1000'] },
+    { peer: other, messages: ['1'] },
+  ]);
+  outbox.taken(Taken.Some, [1, 3]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settled).toEqual(['64', '0', '3000', '1']);
+  send(PEER, 3072);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(packets.at(-1)).toEqual({ peer: PEER, messages: ['3072'] });
+});
+
+test('while 4096 messages are in flight, packets wait', () => {
+  let posted = 0;
+  const outbox = new Outbox(
+    () => {
+      posted += 1;
+    },
+    () => {},
+  );
+  for (let i = 0; i < 8000; i++) outbox.send(PEER, new Uint8Array(1)).catch(() => {});
+  expect(posted).toBe(4); // each of 1346 messages
+  outbox.taken(Taken.Some, [1]);
+  expect(posted).toBe(5);
+});
+
+test('a message that was written before the engine stops is sent, and one before it fails is not', async () => {
+  const { outbox, posted, settled } = outboxOf();
+  const sent = outbox.send(PEER, Uint8Array.of(1));
+  outbox.stop('FI_ECANCELED', 'closed');
+  expect(posted).toEqual([1]);
+  const unsent = outbox.send(PEER, Uint8Array.of(2));
+  outbox.fail('FI_ECANCELED', 'closed');
+  await expect(sent).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: true });
+  await expect(unsent).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: false });
+  await settled();
+  expect(posted).toEqual([1]);
+  expect(uses).toBe(0);
+});
+
+test('bytes that are not a packet have no messages', () => {
+  expect(messagesOf(new Uint8Array())).toEqual([]);
+  expect(messagesOf(Uint8Array.of(1, 0, 7, 0, 0))).toEqual([Uint8Array.of(7), new Uint8Array()]);
+  for (const bytes of [[0], [1, 0], [2, 0, 7], [0, 1], [1, 0, 7, 5]])
+    expect(messagesOf(Uint8Array.from(bytes)), `${bytes}`).toBeUndefined();
 });
 
 test('30 seconds without a confirmation end all messages, and progress begins them anew', async () => {
@@ -120,16 +194,17 @@ test('30 seconds without a confirmation end all messages, and progress begins th
   expect((await settled()).ok).toBe(11);
 });
 
-test('bytes of a message that waits are those of the call', async () => {
+test('bytes of a message that waits are those of the call', () => {
   const sent: number[] = [];
   const outbox = new Outbox(
-    (_peer, bytes) => sent.push(bytes[0] as number),
+    (_peer, bytes) => sent.push(bytes[2] as number),
     () => {},
   );
   const bytes = new Uint8Array(1);
   for (let i = 0; i < 2000; i++) {
     bytes[0] = i;
     outbox.send(PEER, bytes).catch(() => {});
+    outbox.flush();
   }
   bytes[0] = 0;
   outbox.taken(
@@ -160,7 +235,9 @@ test('every message passes once, however the network orders and repeats those in
       outbox.taken(Taken.Some, [sequence]);
     };
     for (const { send, from, copies } of steps) {
-      for (let i = 0; i < send; i++) outbox.send(PEER, new Uint8Array()).catch(() => {});
+      for (let i = 0; i < send; i++, outbox.flush()) {
+        outbox.send(PEER, new Uint8Array()).catch(() => {});
+      }
       sent += send;
       for (let i = 0; i < 500 && network.length > 0; i++) {
         deliver((from * (i + 1)) % network.length, copies);
