@@ -28,6 +28,11 @@ export interface DomainOptions {
    * has a resolution of milliseconds.
    */
   readonly idle?: number;
+  /**
+   * Milliseconds for which the event loop polls for more completions after it has read some, instead of waiting for a
+   * wake-up of the driver's thread. If omitted, 0. It takes a core while it polls. Only for the driver 'thread'.
+   */
+  readonly busyPoll?: number;
 }
 
 const DRIVERS = ['thread', 'loop', 'manual'] as const satisfies DriverKind[];
@@ -39,6 +44,7 @@ export const DOMAIN_NAMES = namesOf<DomainOptions>({
   threadOf: 1,
   spin: 1,
   idle: 1,
+  busyPoll: 1,
 });
 
 const MAX_POLLING = 60_000; // ms
@@ -59,5 +65,6 @@ export function checkDomainOptions(given: DomainOptions | undefined) {
     threadOf: options.threadOf as Domain | undefined,
     spin: checkMilliseconds('options.spin', options.spin ?? 1, 0, MAX_POLLING),
     idle: checkMilliseconds('options.idle', options.idle ?? 1, 0.001, MAX_POLLING),
+    busyPoll: checkMilliseconds('options.busyPoll', options.busyPoll ?? 0, 0, MAX_POLLING),
   };
 }

@@ -19,6 +19,7 @@ struct DriverOptions {
   std::vector<int> affinity;                  // cores of the thread driver, empty: any
   std::chrono::microseconds spin{1000};       // polls continuously this long after the last work
   std::chrono::microseconds idle{1000};       // then polls at this interval
+  std::chrono::microseconds busyPoll{0};      // the event loop polls this long after completions
   std::function<bool()> canSleep;             // whether an idle driver may wait on the descriptors
   std::function<std::vector<int>()> waitFds;  // the file descriptors of completion queues
 };

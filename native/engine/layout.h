@@ -170,6 +170,13 @@ constexpr uint32_t kRunning = UINT32_MAX;
 // completion ring.
 constexpr uint32_t kRunRequest = UINT32_MAX - 1;
 
+// The values of Control::notified.
+enum Notified : uint32_t {
+  kNotNotified,  // for the next completion, the engine must wake the event loop
+  kNotified,     // the event loop has been woken
+  kPolls,        // the event loop polls the completion ring
+};
+
 // Words that JavaScript and the engine write, each on its own cache line.
 struct Control {
   alignas(64) std::atomic<uint32_t> submissionTail;  // written by JavaScript
@@ -177,7 +184,7 @@ struct Control {
   alignas(64) std::atomic<uint32_t> completionTail;  // written by the engine
   alignas(64) std::atomic<uint32_t> completionHead;  // written by JavaScript
   alignas(64) std::atomic<uint32_t> sleeping;        // the engine needs a wake() for new work
-  alignas(64) std::atomic<uint32_t> notified;  // the event loop has been woken for completions
+  alignas(64) std::atomic<uint32_t> notified;  // whether the event loop reads completions: Notified
   alignas(64) std::atomic<uint32_t> pending;   // requests in flight, as JavaScript counts
   std::atomic<uint32_t> unref;                 // 1: they do not keep the event loop alive
   alignas(64) double waitCount;                // arguments of wait()

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "driver.h"
 
@@ -17,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 // a ping (1 to 3 us on one machine), so that a ping-pong costs no epoll_wait, and short enough not
 // to delay other events noticeably.
 constexpr auto kSpin = std::chrono::microseconds(20);
+// The drivers of this event loop that do not sleep.
+thread_local int awakeDrivers = 0;
 // The longest time that timers and sockets of the program wait for the engine.
 constexpr auto kFairness = std::chrono::microseconds(500);
 
@@ -33,7 +36,10 @@ class LoopDriver final : public Driver {
       uv_unref(handle);
     }
     uv_prepare_start(&prepare_, [](uv_prepare_t* h) { of(h).step(Clock::duration::zero()); });
-    uv_check_start(&check_, [](uv_check_t* h) { of(h).step(kSpin); });
+    // While a driver spins, the others cannot run.
+    uv_check_start(&check_, [](uv_check_t* h) {
+      of(h).step(awakeDrivers > 1 ? Clock::duration::zero() : kSpin);
+    });
     awake();
   }
 
@@ -49,6 +55,7 @@ class LoopDriver final : public Driver {
   bool stop() override {
     if (stopped_) return true;
     stopped_ = true;
+    setAwake(false);
     uv_prepare_stop(&prepare_);
     uv_check_stop(&check_);
     uv_idle_stop(&idle_);
@@ -106,9 +113,14 @@ class LoopDriver final : public Driver {
   void awake() {
     if (stopped_) return;
     lastWork_ = Clock::now();
+    setAwake(true);
     engine_.control().sleeping.store(0);
     uv_timer_stop(&timer_);
     uv_idle_start(&idle_, [](uv_idle_t*) {});
+  }
+
+  void setAwake(bool awake) {
+    if (std::exchange(awake_, awake) != awake) awakeDrivers += awake ? 1 : -1;
   }
 
   // Lets the event loop wait, and polls with a timer.
@@ -120,6 +132,7 @@ class LoopDriver final : public Driver {
       return;
     }
     ++engine_.control().stats.sleeps;
+    setAwake(false);
     uv_idle_stop(&idle_);
     auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(options_.idle);
     const auto tick = [](uv_timer_t* h) { of(h).step(kSpin); };
@@ -135,6 +148,7 @@ class LoopDriver final : public Driver {
   uv_idle_t idle_{};
   uv_timer_t timer_{};
   Clock::time_point lastWork_;
+  bool awake_ = false;
   bool stopped_ = false;
 };
 

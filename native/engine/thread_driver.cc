@@ -15,6 +15,7 @@ class ThreadDriver final : public Driver {
   ThreadDriver(Engine& engine, DriverOptions options, uv_loop_t* loop, Drain drain,
                std::shared_ptr<PollThread> thread)
       : engine_(engine),
+        busyPoll_(options.busyPoll),
         drain_(drain),
         polled_(engine, std::move(options), [this] { return notify(); }),
         thread_(std::move(thread)) {
@@ -29,8 +30,8 @@ class ThreadDriver final : public Driver {
     if (thread_) thread_->wake();
   }
   void ref() override {
-    auto* handle = reinterpret_cast<uv_handle_t*>(&async_);
-    keepsLoop(engine_) ? uv_ref(handle) : uv_unref(handle);
+    const bool keeps = keepsLoop(engine_);
+    for (uv_handle_t* handle : handles()) keeps ? uv_ref(handle) : uv_unref(handle);
   }
 
   std::chrono::milliseconds requestStop() override {
@@ -60,13 +61,17 @@ class ThreadDriver final : public Driver {
       asyncClosed_ = true;
       if (stopped) released = std::move(thread_);
     }
-    closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this, done = std::move(done)] {
+    closeHandles(handles(), [this, done = std::move(done)] {
       drain_.release();
       done();
     });
   }
 
  private:
+  std::vector<uv_handle_t*> handles() {
+    return {reinterpret_cast<uv_handle_t*>(&async_), reinterpret_cast<uv_handle_t*>(&idle_)};
+  }
+
   // The thread must not use the uv handle before it is initialised.
   void start(uv_loop_t* loop) {
     const std::lock_guard<std::timed_mutex> lock(engine_.ownership());
@@ -74,7 +79,9 @@ class ThreadDriver final : public Driver {
     async_.data = this;
     uv_async_init(loop, &async_,
                   [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
-    uv_unref(reinterpret_cast<uv_handle_t*>(&async_));
+    idle_.data = this;
+    uv_idle_init(loop, &idle_);
+    for (uv_handle_t* handle : handles()) uv_unref(handle);
   }
 
   std::chrono::milliseconds timeToStop(std::chrono::milliseconds time) const {
@@ -83,7 +90,8 @@ class ThreadDriver final : public Driver {
 
   // Wakes the event loop if needed. Returns true if it did.
   bool notify() {
-    if (engine_.control().notified.exchange(1) != 0) return false;
+    uint32_t expected = kNotNotified;
+    if (!engine_.control().notified.compare_exchange_strong(expected, kNotified)) return false;
     ++engine_.control().stats.wakeups;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!asyncClosed_) uv_async_send(&async_);
@@ -91,13 +99,41 @@ class ThreadDriver final : public Driver {
   }
 
   void deliver() {
+    if (busyPoll_.count() > 0) startPolling();
     drain_();
     ref();
   }
 
+  // An active idle handle keeps the event loop from waiting.
+  void startPolling() {
+    pollsUntil_ = Clock::now() + busyPoll_;
+    engine_.control().notified.store(kPolls);
+    uv_idle_start(&idle_,
+                  [](uv_idle_t* handle) { static_cast<ThreadDriver*>(handle->data)->poll(); });
+  }
+
+  // Whether JavaScript has completions to read. Engine::hasCompletions() is for the engine's
+  // thread.
+  bool hasUnread() const {
+    const Control& control = engine_.control();
+    return control.completionTail.load() != control.completionHead.load();
+  }
+
+  void poll() {
+    if (hasUnread()) return deliver();
+    if (Clock::now() < pollsUntil_) return;
+    uv_idle_stop(&idle_);
+    engine_.control().notified.store(kNotNotified);
+    // The thread has notified nobody of completions that it has written meanwhile.
+    if (hasUnread()) deliver();
+  }
+
   Engine& engine_;
+  const std::chrono::microseconds busyPoll_;
   Drain drain_;
   uv_async_t async_{};
+  uv_idle_t idle_{};
+  Clock::time_point pollsUntil_;
   Clock::time_point stopAsked_;
   bool lost_ = false;
   PolledEngine polled_;

@@ -64,6 +64,7 @@ DriverOptions driverOptions(const Napi::Object& options) {
         static_cast<int>(unsignedFromJs(cores.Get(i), "affinity", CPU_SETSIZE - 1)));
   }
   result.spin = millisecondsFromJs(options.Get("spin"));
+  result.busyPoll = millisecondsFromJs(options.Get("busyPoll"));
   result.idle = std::max(millisecondsFromJs(options.Get("idle")), std::chrono::microseconds(1));
   return result;
 }

@@ -83,6 +83,12 @@ export const enum CompletionField {
   Queue32 = 15, // or the number of the message
 }
 
+/** The values of Word.Notified. */
+export const enum Notified {
+  No = 0,
+  Polls = 2, // the event loop polls the completion ring
+}
+
 /** Words of the control block, in units of 4 bytes, or of 8 if the name ends with 64. */
 export const enum Word {
   SubmissionTail = 0,

@@ -133,6 +133,7 @@ export interface NativeObjects {
       threadOf: Handle<'Domain'> | undefined;
       spin: number;
       idle: number;
+      busyPoll: number;
     },
     drain: () => void,
   ): NativeDomain;

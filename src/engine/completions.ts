@@ -1,6 +1,6 @@
 import { backPressure } from '../base/channels.js';
 import type { Peer } from '../base/peer.js';
-import { CompletionField, Entry, Event, Word } from '../contract/layout.js';
+import { CompletionField, Entry, Event, Notified, Word } from '../contract/layout.js';
 import type { Handle } from '../contract/native.js';
 import type { BackPressure } from './back-pressure.js';
 import { Completion, setClaim } from './completion.js';
@@ -50,7 +50,8 @@ export class Completions {
   read(): void {
     if (this.#reading) return;
     this.#reading = true;
-    this.#store(Word.Notified, 0);
+    // Only this thread makes the event loop poll.
+    if (this.#control[Word.Notified] !== Notified.Polls) this.#store(Word.Notified, Notified.No);
     try {
       for (;;) {
         const tail = this.#load(Word.CompletionTail);

@@ -63,6 +63,12 @@ const throwing: Case[] = [
     junkExcept(...INTEGERS, '1.5', 'undefined', 'null'),
   ],
   [
+    'options.busyPoll',
+    (v) => withFabric((f) => f.domain(shm, { busyPoll: v })),
+    /busyPoll/,
+    junkExcept(...INTEGERS, '1.5', 'undefined', 'null'),
+  ],
+  [
     'options.idle',
     (v) => withFabric((f) => f.domain(shm, { idle: v })),
     /idle/,

@@ -127,6 +127,27 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
   });
 });
 
+test('shm: loop drivers of one event loop do not spin while another one has work', async () => {
+  const ROUNDS = 200;
+  const { a, b, peer } = await pair('shm', { driver: 'loop' });
+  const back = b.av.insert(a.address);
+  const [ping, pong] = [new Uint8Array(8), new Uint8Array(8)];
+  const answers = (async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      await b.recv(pong);
+      await b.send(pong, back);
+    }
+  })();
+  for (let i = 0; i < ROUNDS; i++) {
+    const received = a.recv(ping);
+    await Promise.all([a.send(ping, peer), received]);
+  }
+  await answers;
+  // A round takes 10 turns. If each driver spins for 20 us while the other one has work, it takes 400.
+  expect(a.domain.stats().turns + b.domain.stats().turns).toBeLessThan(100 * ROUNDS);
+  await close(a, b);
+});
+
 describe.each(PROVIDERS)('%s: the loop driver', (provider) => {
   test('does not block timers and sockets during transfers', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'loop' });
