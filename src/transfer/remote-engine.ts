@@ -1,26 +1,21 @@
-import { asCancellation, cancellable } from '../base/cancellation.js';
+import { cancellable } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
-import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
-import { type Handle, native } from '../contract/native.js';
-import type { Access } from '../diagnostics/transfer-state.js';
+import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import type { Handle } from '../contract/native.js';
 import type { Activity } from './activity.js';
 import { type EngineAddress, identityText } from './address.js';
-import { PRIORITIES, type Queue } from './admission.js';
+import type { Queue } from './admission.js';
 import { Channel, Confirmations } from './confirmations.js';
-import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
+import { errnoOf, TransferError } from './errors.js';
 import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
-import { MemoryPart, TransferMemory } from './memory.js';
+import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
-import { lengthOfPieces } from './pieces.js';
 import { isHere } from './same-host.js';
-import { checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
-import { Transfer, type TransferOptions } from './transfer.js';
-import {
-  type CheckedOptions,
-  checkNotification,
-  checkTransferOptions,
-} from './transfer-options.js';
+import { decodeToken, type Grant, grantOf } from './token.js';
+import type { Transfer, TransferOptions } from './transfer.js';
+import { checkNotification } from './transfer-options.js';
+import { Transfers } from './transfers.js';
 
 const UNCLONEABLE = uncloneable(
   'a RemoteEngine belongs to its engine: send the address that it was made of, for engine.peer() there',
@@ -56,6 +51,7 @@ export class RemoteEngine {
   readonly identity: bigint;
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
+  readonly #transfers: Transfers;
   readonly #confirmations: Confirmations;
   #lostReason: string | undefined;
   #hasLeft = false;
@@ -76,6 +72,7 @@ export class RemoteEngine {
     const { process } = address;
     const isMappable = context.maps && process !== undefined && isHere(process);
     this.#mappings = isMappable ? new Mappings(context.handle, process, address.id) : undefined;
+    this.#transfers = new Transfers(this, context, this.#mappings);
   }
 
   /**
@@ -104,6 +101,11 @@ export class RemoteEngine {
   /** @internal @param reason the reason why no rail reaches the peer. Undefined if a rail reaches it again. */
   changed(reason: string | undefined): void {
     if (!this.#hasLeft) this.#lostReason = reason;
+  }
+
+  /** @internal Whether the peer's engine was closed. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   /** @internal The peer's engine was closed. Nothing is sent to it any more. */
@@ -198,13 +200,13 @@ export class RemoteEngine {
     token: string | Grant,
     options: TransferOptions = {},
   ): Transfer {
-    return this.#begin(this.#check('write', 'from', from, token, options));
+    return this.#transfers.begin(this.#transfers.check('write', 'from', from, token, options));
   }
 
   /** @internal Checks a write. Returns a function that begins it. */
   prepareWrite(from: TransferMemory | MemoryPart, token: string | Grant, options: TransferOptions) {
-    const checked = this.#check('write', 'from', from, token, options);
-    return () => this.#begin(checked);
+    const checked = this.#transfers.check('write', 'from', from, token, options);
+    return () => this.#transfers.begin(checked);
   }
 
   /** Reads the memory that the peer has offered into local memory, or into a part of it. */
@@ -213,92 +215,7 @@ export class RemoteEngine {
     into: TransferMemory | MemoryPart,
     options: TransferOptions = {},
   ): Transfer {
-    return this.#begin(this.#check('read', 'into', into, token, options));
-  }
-
-  #check(
-    access: Access,
-    name: string,
-    local: TransferMemory | MemoryPart,
-    token: string | Grant,
-    options: TransferOptions,
-  ): CheckedTransfer {
-    this.checkOpen();
-    const checked = checkTransferOptions(access, options);
-    const grant = isGrant(token) ? token : this.grant(token);
-    if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
-    checkGrant(grant, access);
-    const part = local instanceof TransferMemory ? local.slice() : local;
-    if (!(part instanceof MemoryPart))
-      throw invalidArgType(name, 'TransferMemory or a part of it', local);
-    if (part.memory.owner.engine !== this.#context.handle) {
-      throw invalidArgValue(
-        name,
-        'is memory of another engine: allocate or register it on this one',
-      );
-    }
-    if (part.memory.closed) throw closed('the memory');
-    const length = lengthOfPieces(part.pieces);
-    if (length > grant.length) {
-      throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
-    }
-    return { access, part, length, grant, options: checked };
-  }
-
-  #begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
-    const { handle, events, queue, activity } = this.#context;
-    const { handles, numaNode, device } = part.memory;
-    const start = () => {
-      this.#checkStart(part.memory);
-      const started = native.transferStart(handle, {
-        peer: this.handle,
-        isWrite: access === 'write',
-        priority: PRIORITIES.indexOf(options.priority),
-        memories: handles,
-        pieces: part.pieces,
-        numaNode: numaNode ?? -1,
-        grant,
-        notification: options.notification,
-        mapping:
-          device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
-        mappingOffset: grant.file?.offset ?? 0,
-      });
-      if (started === undefined) throw offerEnded();
-      return started;
-    };
-    const repeat = (started: Handle<'Transfer'>) => {
-      this.#checkStart(part.memory);
-      const id = native.transferRepeat(handle, started);
-      if (id > 0) return { handle: started, id };
-      if (id < 0) throw offerEnded();
-      throw new TransferError(errnoOf('FI_EALREADY'), false, {
-        detail:
-          'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
-        hint: 'ask the peer for another offer',
-      });
-    };
-    return new Transfer(
-      {
-        access,
-        peer: this,
-        priority: options.priority,
-        total: length,
-        rails: part.memory.handles.length,
-      },
-      start,
-      repeat,
-      events,
-      activity,
-      queue.at(options.priority),
-      options,
-    );
-  }
-
-  // A transfer may start some time after its call, because it may wait for its turn.
-  #checkStart(memory: TransferMemory): void {
-    if (!this.#context.isOpen()) throw engineClosed();
-    if (memory.closed) throw asCancellation(closed('the memory'));
-    if (this.#hasLeft) throw this.absent();
+    return this.#transfers.begin(this.#transfers.check('read', 'into', into, token, options));
   }
 
   /**
@@ -340,14 +257,4 @@ export class RemoteEngine {
   takeNoMore(): void {
     if (!this.#hasLeft) this.#confirmations.end();
   }
-}
-
-/** The arguments of a write or a read. */
-interface CheckedTransfer {
-  readonly access: Access;
-  readonly part: MemoryPart;
-  /** Bytes. */
-  readonly length: number;
-  readonly grant: Grant;
-  readonly options: CheckedOptions;
 }

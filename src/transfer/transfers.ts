@@ -1,0 +1,123 @@
+import { asCancellation } from '../base/cancellation.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { type Handle, native } from '../contract/native.js';
+import type { Access } from '../diagnostics/transfer-state.js';
+import { PRIORITIES } from './admission.js';
+import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
+import type { Mappings } from './mappings.js';
+import { MemoryPart, TransferMemory } from './memory.js';
+import { lengthOfPieces } from './pieces.js';
+import type { PeerContext, RemoteEngine } from './remote-engine.js';
+import { checkGrant, type Grant, isGrant } from './token.js';
+import { Transfer, type TransferOptions } from './transfer.js';
+import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
+
+/** The arguments of a write or a read. */
+interface CheckedTransfer {
+  readonly access: Access;
+  readonly part: MemoryPart;
+  /** Bytes. */
+  readonly length: number;
+  readonly grant: Grant;
+  readonly options: CheckedOptions;
+}
+
+/** Checks and begins the writes and reads of the memory of a peer. */
+export class Transfers {
+  readonly #peer: RemoteEngine;
+  readonly #context: PeerContext;
+  readonly #mappings: Mappings | undefined;
+
+  constructor(peer: RemoteEngine, context: PeerContext, mappings: Mappings | undefined) {
+    this.#peer = peer;
+    this.#context = context;
+    this.#mappings = mappings;
+  }
+
+  /** @param name of the argument that has the local memory. */
+  check(
+    access: Access,
+    name: string,
+    local: TransferMemory | MemoryPart,
+    token: string | Grant,
+    options: TransferOptions,
+  ): CheckedTransfer {
+    this.#peer.checkOpen();
+    const checked = checkTransferOptions(access, options);
+    const grant = isGrant(token) ? token : this.#peer.grant(token);
+    if (grant.owner !== this.#peer.identity)
+      throw invalidArgValue('token', 'is from another engine');
+    checkGrant(grant, access);
+    const part = local instanceof TransferMemory ? local.slice() : local;
+    if (!(part instanceof MemoryPart))
+      throw invalidArgType(name, 'TransferMemory or a part of it', local);
+    if (part.memory.owner.engine !== this.#context.handle) {
+      throw invalidArgValue(
+        name,
+        'is memory of another engine: allocate or register it on this one',
+      );
+    }
+    if (part.memory.closed) throw closed('the memory');
+    const length = lengthOfPieces(part.pieces);
+    if (length > grant.length) {
+      throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
+    }
+    return { access, part, length, grant, options: checked };
+  }
+
+  begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
+    const { handle, events, queue, activity } = this.#context;
+    const { handles, numaNode, device } = part.memory;
+    const start = () => {
+      this.#checkStart(part.memory);
+      const started = native.transferStart(handle, {
+        peer: this.#peer.handle,
+        isWrite: access === 'write',
+        priority: PRIORITIES.indexOf(options.priority),
+        memories: handles,
+        pieces: part.pieces,
+        numaNode: numaNode ?? -1,
+        grant,
+        notification: options.notification,
+        mapping:
+          device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
+        mappingOffset: grant.file?.offset ?? 0,
+      });
+      if (started === undefined) throw offerEnded();
+      return started;
+    };
+    const repeat = (started: Handle<'Transfer'>) => {
+      this.#checkStart(part.memory);
+      const id = native.transferRepeat(handle, started);
+      if (id > 0) return { handle: started, id };
+      if (id < 0) throw offerEnded();
+      throw new TransferError(errnoOf('FI_EALREADY'), false, {
+        detail:
+          'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
+        hint: 'ask the peer for another offer',
+      });
+    };
+    return new Transfer(
+      {
+        access,
+        peer: this.#peer,
+        priority: options.priority,
+        total: length,
+        rails: part.memory.handles.length,
+      },
+      start,
+      repeat,
+      events,
+      activity,
+      queue.at(options.priority),
+      options,
+    );
+  }
+
+  // A transfer may start some time after its call, because it may wait for its turn.
+  #checkStart(memory: TransferMemory): void {
+    if (!this.#context.isOpen()) throw engineClosed();
+    if (memory.closed) throw asCancellation(closed('the memory'));
+    if (this.#peer.hasLeft) throw this.#peer.absent();
+  }
+}
