@@ -1,6 +1,6 @@
 // The benchmark of libfabric/transfer: the transfer engine against prepared batches, single writes, endpoints opened
 // by hand, node:http, UCX and fabtests.
-//   node bench/transfer.mjs [--provider shm] [--rounds 15] [--only <regex of figures>] [--long] [--link 200]
+//   node bench/transfer.mjs [--provider shm] [--rounds 15] [--quick] [--only <regex of figures>] [--long] [--link 200]
 //     [--peers 50] [--fabtests DIR]
 // Two processes, one core each. The contenders of a figure run in turn; ratios are of medians and of the best rounds.
 import { spawnSync } from 'node:child_process';
@@ -14,7 +14,8 @@ import { environments, openPair } from './transfer/pair.mjs';
 const { values } = parseArgs({
   options: {
     provider: { type: 'string' },
-    rounds: { type: 'string', default: '15' },
+    rounds: { type: 'string' },
+    quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     long: { type: 'boolean', default: false },
     link: { type: 'string', default: '200' },
@@ -24,6 +25,8 @@ const { values } = parseArgs({
 });
 
 const WARM_UP = 2;
+const ROUNDS = 15;
+const QUICK_ROUNDS = 3; // with --quick
 const PAIR_SIZE = 256 << 20;
 
 /** Runs the contenders in turn. Returns the milliseconds of each. */
@@ -39,8 +42,17 @@ async function measure(contenders, rounds) {
 }
 
 /** The bar, the measured value, the best value, and whether it meets the bar. */
-function judge({ ratio, cost, more, value, worst }, [first, second]) {
+function judge({ ratio, cost, more, value, worst, rate, count }, [first, second]) {
   const best = (times) => Math.min(...times);
+  if (rate !== undefined) {
+    const [perSecond, most] = [median(first), best(first)].map((ms) => (count / ms) * 1000);
+    return [
+      `>= ${number(rate)}/s`,
+      `${number(perSecond)}/s`,
+      `${number(most)}/s`,
+      perSecond >= rate,
+    ];
+  }
   if (worst !== undefined) {
     const longest = Math.max(...first);
     return [
@@ -117,7 +129,8 @@ async function run(provider) {
   for (const figure of figuresOf(provider)) {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${provider}: ${figure.name}`);
     const made = await figure.make(bench);
-    const rounds = Math.min(Number(values.rounds), figure.rounds ?? Number.POSITIVE_INFINITY);
+    const wanted = values.rounds ?? (values.quick ? QUICK_ROUNDS : ROUNDS);
+    const rounds = Math.min(Number(wanted), figure.rounds ?? Number.POSITIVE_INFINITY);
     const { contenders = made, also = () => [], close = () => {} } = made;
     rows.push(rowOf(provider, figure, await measure(contenders, rounds)));
     for (const more of also()) rows.push(rowOf(provider, more, more.times));
@@ -133,7 +146,9 @@ function figuresOf(provider) {
   const [link, peers] = [Number(values.link), Number(values.peers)];
   const bars = barsOf({ long, link, peers, fabtests });
   const chosen = bars.filter(({ name }) => new RegExp(values.only).test(name));
-  return chosen.filter(({ on = ['shm', 'efa'] }) => on.includes(provider));
+  return chosen
+    .filter(({ on = ['shm', 'efa'] }) => on.includes(provider))
+    .filter(({ slow = false }) => !(slow && values.quick));
 }
 
 const HEADING = ['provider', 'figure', 'size', 'rate', 'other', 'bar', 'measured', 'best', ''];

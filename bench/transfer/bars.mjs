@@ -4,7 +4,18 @@
 //   more:  the first one's time minus the second one's in us, at most this
 //   value: the first one's time in us, at most this
 //   worst: the longest of the first one's times in ms, at most this
-import { contiguous, eventLoop, http, MIB, paged, reused, small } from './figures.mjs';
+//   rate:  `count` divided by the first one's time, in a second, at least this
+// A `slow` figure is left out of a quick run.
+import {
+  contiguous,
+  eventLoop,
+  http,
+  MIB,
+  notifications,
+  paged,
+  reused,
+  small,
+} from './figures.mjs';
 import { hasFabtests, hasUcx, rmaBw, ucx } from './others.mjs';
 import { manyOffers, peersAtRest, peersInTurn } from './peers.mjs';
 import { cold, fourRails, lostRail, slowLinks } from './rails.mjs';
@@ -15,6 +26,7 @@ const PAGES = 4096;
 const ALL = ['shm', 'efa', 'tcp'];
 const IN_A_HOST = 'posix,cma,self,tcp';
 const GIB = 2 ** 30;
+const NOTES = 10_240;
 const SLOW_RUNS = 5; // rounds of figures whose rounds take a second or more
 
 /** @param options `long`, `link` (MB/s), `peers` and `fabtests` of bench/transfer.mjs */
@@ -26,14 +38,14 @@ const alone = () => [
     name: 'against a prepared batch',
     size: mib * MIB,
     make: async ({ pair }) => contiguous(await pair(), mib * MIB),
-    ratio: 0.97,
+    ratio: 0.95,
   })),
   {
     name: '4096 pages, against one piece',
     size: PAGE,
     bytes: PAGES * PAGE,
     make: async ({ pair }) => paged(await pair(), PAGES, PAGE),
-    ratio: 0.9,
+    ratio: 0.92,
   },
   {
     name: '4096 pages of mapped memory, against one piece',
@@ -63,11 +75,22 @@ const alone = () => [
     make: async ({ pair }) => small(await pair(), 4096, ['FI_DELIVERY_COMPLETE']),
     more: 5,
   },
-  ...[1, 256].map((mib) => ({
+  ...[
+    [1, 30],
+    [256, 60],
+  ].map(([mib, value]) => ({
     name: process.threadCpuUsage === undefined ? 'event loop, busy' : 'event loop, CPU time',
     size: mib * MIB,
     make: async ({ pair }) => eventLoop(await pair(), mib * MIB),
-    value: 50,
+    value,
+  })),
+  ...[512, NOTES].map((window) => ({
+    name: `notify(), ${window} at once`,
+    on: ALL,
+    size: 64,
+    make: async ({ pair }) => notifications(await pair(), NOTES, window),
+    count: NOTES,
+    rate: 300_000,
   })),
 ];
 
@@ -95,6 +118,7 @@ const several = ({ long, link, peers }) => [
     cost: 1.3,
   },
   ...['down', 'frozen', 'slow'].map((what) => ({
+    slow: true,
     name: `1 of 4 NICs ${what}, against the other 3 (links of ${link} MB/s)`,
     on: ['efa'],
     size: (long ? 1024 : 256) * MIB,
@@ -103,6 +127,7 @@ const several = ({ long, link, peers }) => [
     ratio: 0.7,
   })),
   {
+    slow: true,
     name: `${peers} peers in turn, against 2`,
     on: ['tcp', 'efa'],
     size: PAGE,
@@ -110,6 +135,7 @@ const several = ({ long, link, peers }) => [
     cost: 1.2,
   },
   {
+    slow: true,
     name: `2 of ${peers} peers, against 2`,
     on: ['tcp', 'efa'],
     size: PAGE,
@@ -117,6 +143,7 @@ const several = ({ long, link, peers }) => [
     cost: 1.2,
   },
   {
+    slow: true,
     name: `after ${long ? 100_000 : 2048} offers, against before`,
     on: ALL,
     size: PAGE,

@@ -122,6 +122,22 @@ export async function small(pair, length, flags = []) {
   return contenders;
 }
 
+/** Messages of 64 bytes to the peer, a window of them at a time. */
+export async function notifications(pair, count, window) {
+  await pair.ask('readNotifications');
+  const bytes = new Uint8Array(64);
+  const notify = () => pair.remote.notify(bytes);
+  return {
+    notify: async () => {
+      const took = elapsed();
+      for (let sent = 0; sent < count; sent += window) {
+        await Promise.all(Array.from({ length: Math.min(window, count - sent) }, notify));
+      }
+      return took();
+    },
+  };
+}
+
 /** A transfer against GET of node:http over a connection that stays open. */
 export async function http(pair, size) {
   const port = await pair.ask('http');

@@ -17,6 +17,7 @@ let remote;
 let peer;
 let remoteRegion;
 const offers = new Map();
+let isReading = false;
 const others = []; // more engines: { engine, memory, parent }
 const part = ({ length, pages }) => (pages ? own.pages(pages) : own.slice(0, length));
 const hex = (bytes) => Buffer.from(bytes).toString('hex');
@@ -30,6 +31,12 @@ async function openPlain(more) {
 if (plain) {
   const endpoint = await openPlain();
   region = await endpoint.domain.allocate(size, ['FI_WRITE', 'FI_REMOTE_WRITE']);
+}
+
+async function readAll() {
+  isReading = true;
+  const notifications = engine.notifications();
+  for (let over = false; !over; ) over = (await notifications.next()).done;
 }
 
 const commands = {
@@ -147,6 +154,9 @@ const commands = {
       others[i].memory.offer({ access: 'write', to: others[i].parent }),
     );
     return (await Promise.all(made)).map(({ token }) => token);
+  },
+  readNotifications: () => {
+    if (!isReading) readAll();
   },
   http: () =>
     new Promise((resolve) => {
