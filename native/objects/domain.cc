@@ -81,19 +81,23 @@ bool Domain::stop() {
   return stopped;
 }
 
-void Domain::linger() const {
+bool Domain::mustLinger() const {
   const auto endpoints = childrenOf<Endpoint>();
-  const auto announced = [](const auto& endpoint) {
+  return std::any_of(endpoints.begin(), endpoints.end(), [](const auto& endpoint) {
     return !endpoint->draining && endpoint->announced();
-  };
-  if (std::none_of(endpoints.begin(), endpoints.end(), announced)) return;
-  std::this_thread::sleep_until(*stopped_ + Endpoint::kLinger);
+  });
 }
 
 int Domain::shutdown() {
   if (closed()) return 0;
   if (!stop()) return leak();
-  linger();
+  bool lingers = false;
+  {
+    const Hold hold(*engine_, std::nothrow);  // a registration may add a child
+    if (!hold) return leak();
+    lingers = mustLinger();
+  }
+  if (lingers) std::this_thread::sleep_until(*stopped_ + Endpoint::kLinger);
   const Hold hold(*engine_, std::nothrow);
   if (!hold) return leak();
   engine_->closings.drain(childrenOf<Endpoint>());

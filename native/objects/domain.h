@@ -68,8 +68,9 @@ class Domain : public Resource {
 
  private:
   int leak();
-  // Waits for peers that may still be reading the first messages of endpoints that are still open.
-  void linger() const;
+  // Whether peers may still be reading the first messages of endpoints that are still open. The
+  // caller holds the engine.
+  bool mustLinger() const;
   void retire();
 
   std::shared_ptr<Fabric> fabric_;

@@ -1,6 +1,7 @@
 // Messages and writes between two endpoints, with everything that may run at the same time: buffers
 // that are opened and closed, registrations on other threads, cancelled receives, and holds.
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <thread>
 
@@ -169,6 +170,22 @@ void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread,
   Program right(environment, provider, kind, sameThread ? left.domain->driver().thread() : nullptr);
   Exchange exchange(left, right);
   for (unsigned i = 0; i < rounds; ++i) exchange.round(i);
+}
+
+void endWhileRegistering(const std::string& provider, Kind kind, unsigned rounds) {
+  for (unsigned i = 0; i < rounds; ++i) {
+    Environment environment;
+    Program program(environment, provider, kind);
+    program.openEndpoint();
+    const Bytes bytes(4096);
+    std::atomic<bool> begun{false};
+    std::thread registering([&begun, &bytes, domain = program.domain] {
+      while (Program::registerIn(domain, bytes, FI_SEND)) begun = true;
+    });
+    while (!begun) std::this_thread::yield();
+    program.end();
+    registering.join();
+  }
 }
 
 }  // namespace without_node

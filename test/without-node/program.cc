@@ -166,7 +166,14 @@ void Program::forget(uint32_t memory) {
 }
 
 std::shared_ptr<fab::MemoryRegion> Program::registerMemory(const Bytes& bytes, uint64_t access) {
-  const Hold hold(engine());
+  return registerIn(domain, bytes, access);
+}
+
+std::shared_ptr<fab::MemoryRegion> Program::registerIn(const std::shared_ptr<fab::Domain>& domain,
+                                                       const Bytes& bytes, uint64_t access) {
+  fab::Engine& engine = domain->engine();
+  const Hold hold(engine);
+  if (domain->closed()) return nullptr;
   auto region = fab::openRegion(domain, bytes.data.get(), bytes.length, access, bytes.data);
   fab::Memory memory;
   memory.backing = bytes.data;
@@ -175,7 +182,7 @@ std::shared_ptr<fab::MemoryRegion> Program::registerMemory(const Bytes& bytes, u
   memory.desc = fi_mr_desc(region->get());
   memory.region = region;
   region->handle =
-      engine().memories.insert(std::move(memory), fab::Engine::Memories::Handles::kHeldLonger);
+      engine.memories.insert(std::move(memory), fab::Engine::Memories::Handles::kHeldLonger);
   return region;
 }
 

@@ -47,6 +47,9 @@ class Program {
   void forget(uint32_t memory);
   // Registers memory; any thread may call it.
   std::shared_ptr<fab::MemoryRegion> registerMemory(const Bytes& bytes, uint64_t access);
+  // Returns null if the domain has closed.
+  static std::shared_ptr<fab::MemoryRegion> registerIn(const std::shared_ptr<fab::Domain>& domain,
+                                                       const Bytes& bytes, uint64_t access);
   uint32_t addRemote(const fab::MemoryRegion& region);
 
   // Submits an operation. `done` is called with its completion.

@@ -12,6 +12,8 @@ namespace without_node {
 void exchangeInOne(const std::string& provider, Kind kind, unsigned rounds);
 // Between two domains, each with a thread, or with the same one.
 void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread, unsigned rounds);
+// The end of a domain while another thread registers memory.
+void endWhileRegistering(const std::string& provider, Kind kind, unsigned rounds);
 // Transfers between two engines with two rails each, on two threads.
 void transfers(const std::string& provider, bool sameThread, unsigned rounds);
 // Parts of the engine over a fake provider.
