@@ -1,4 +1,5 @@
 import { errnoByCode } from '../base/error-codes.js';
+import { Timeouts } from '../base/timeouts.js';
 import { notCompletedAfter } from '../base/wait-options.js';
 import type { Failure } from './failure.js';
 
@@ -10,48 +11,53 @@ export const overdue = (syscall: string, milliseconds: number): Failure => ({
   provErrno: 0,
 });
 
+interface Watched {
+  readonly syscall: string;
+  readonly milliseconds: number;
+  isOver: boolean;
+}
+
 /**
  * The requests with a timeout. A request that exceeds its timeout is cancelled, as a signal cancels
  * it.
  */
 export class Deadlines {
-  readonly #timers = new Map<number, NodeJS.Timeout>();
-  readonly #overdue = new Map<number, Failure>();
-  readonly #cancel: (request: number) => void;
-  #keepLoop: boolean;
+  readonly #watched = new Map<number, Watched>();
+  readonly #timeouts: Timeouts<number>;
 
   /**
-   * @param keepLoop whether the timers keep the event loop alive. With most drivers the requests do.
+   * @param keepLoop whether the timeouts keep the event loop alive. With most drivers the requests do.
    */
   constructor(cancel: (request: number) => void, keepLoop: boolean) {
-    this.#cancel = cancel;
-    this.#keepLoop = keepLoop;
+    this.#timeouts = new Timeouts((request) => {
+      const watched = this.#watched.get(request);
+      if (watched === undefined) return;
+      watched.isOver = true;
+      cancel(request);
+    }, keepLoop);
   }
 
   keepLoop(on: boolean): void {
-    this.#keepLoop = on;
-    for (const timer of this.#timers.values()) on ? timer.ref() : timer.unref();
+    this.#timeouts.keepLoop(on);
   }
 
   /** @param syscall the call of the request, for the error: `'fi_cq_read'`. */
   watch(request: number, milliseconds: number, syscall: string): void {
-    const timer = setTimeout(() => {
-      this.#overdue.set(request, overdue(syscall, milliseconds));
-      this.#cancel(request);
-    }, milliseconds);
-    if (!this.#keepLoop) timer.unref();
-    this.#timers.set(request, timer);
+    this.#watched.set(request, { syscall, milliseconds, isOver: false });
+    this.#timeouts.add(request, milliseconds);
   }
 
   /** The failure of a request that timed out. Undefined if it did not. */
   failureOf(request: number): Failure | undefined {
-    return this.#overdue.get(request);
+    const watched = this.#watched.get(request);
+    return watched?.isOver ? overdue(watched.syscall, watched.milliseconds) : undefined;
+  }
+
+  close(): void {
+    this.#timeouts.close();
   }
 
   forget(request: number): void {
-    if (this.#timers.size === 0) return;
-    clearTimeout(this.#timers.get(request));
-    this.#timers.delete(request);
-    this.#overdue.delete(request);
+    if (this.#watched.delete(request)) this.#timeouts.delete(request);
   }
 }

@@ -117,6 +117,11 @@ export class EarlyEnds {
     this.#graces.delete(request);
   }
 
+  /** Called when all requests have ended. */
+  close(): void {
+    this.#deadlines.close();
+  }
+
   /** Called when the request has ended. */
   forget(request: number): void {
     if (this.#releases.empty) return; // every limited request is registered there

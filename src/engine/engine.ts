@@ -330,6 +330,7 @@ export class Engine {
       this.drain();
       open.delete(this);
       this.#settleAll();
+      this.#earlyEnds.close();
       for (const queue of this.queues.values()) queue.end();
     }
   }

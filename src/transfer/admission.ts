@@ -1,37 +1,57 @@
-import type { Admission } from './transfer.js';
-
 export const PRIORITIES = ['high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-type Start = () => void;
+/** A transfer that may have to wait for its turn. */
+export interface Waiting {
+  begin(): void;
+}
 
-/** The transfers that wait with one priority, in order. */
-class Line {
-  readonly #starts = new Set<Start>();
+/** The calls with which a transfer waits for its turn and leaves the queue. */
+export interface Admission {
+  /** Begins the transfer at once, or when it is its turn. */
+  enter(transfer: Waiting): void;
+  /** Removes a transfer that waits. */
+  cancel(transfer: Waiting): void;
+  /** A transfer that has begun has ended. */
+  leave(): void;
+}
+
+/** The transfers of one priority that wait, in order. */
+class Line implements Admission {
+  readonly #queue: Queue;
+  readonly #waiting = new Set<Waiting>();
   // This iterator stays at the first entry. A new iterator would pass over all entries that were taken since the Set
   // was last resized.
-  #first = this.#starts.values();
+  #first = this.#waiting.values();
+
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
 
   get length(): number {
-    return this.#starts.size;
+    return this.#waiting.size;
   }
 
-  add(start: Start): void {
-    this.#starts.add(start);
+  enter(transfer: Waiting): void {
+    if (!this.#queue.admit(transfer)) this.#waiting.add(transfer);
   }
 
-  remove(start: Start): void {
-    this.#starts.delete(start);
+  cancel(transfer: Waiting): void {
+    this.#waiting.delete(transfer);
   }
 
-  take(): Start | undefined {
-    if (this.#starts.size === 0) return undefined;
+  leave(): void {
+    this.#queue.leave();
+  }
+
+  take(): Waiting | undefined {
+    if (this.#waiting.size === 0) return undefined;
     let next = this.#first.next();
     if (next.done) {
-      this.#first = this.#starts.values();
+      this.#first = this.#waiting.values();
       next = this.#first.next();
     }
-    this.#starts.delete(next.value as Start);
+    this.#waiting.delete(next.value as Waiting);
     return next.value;
   }
 }
@@ -39,7 +59,7 @@ class Line {
 /** Lets at most `most` transfers run. The others wait, in order of priority. */
 export class Queue {
   readonly #most: number;
-  readonly #lines = PRIORITIES.map(() => new Line());
+  readonly #lines = PRIORITIES.map(() => new Line(this));
   #running = 0;
   #isStarting = false;
 
@@ -56,43 +76,42 @@ export class Queue {
   }
 
   at(priority: Priority): Admission {
-    const line = this.#lines[PRIORITIES.indexOf(priority)] as Line;
-    return {
-      enter: (start) => {
-        if (this.#running < this.#most) {
-          this.#running += 1;
-          start();
-          return () => {};
-        }
-        line.add(start);
-        return () => line.remove(start);
-      },
-      leave: () => {
-        this.#running -= 1;
-        this.#startWaiting();
-      },
-    };
+    return this.#lines[PRIORITIES.indexOf(priority)] as Line;
   }
 
-  // A transfer that cannot start leaves at once, and thousands may wait. So leave() within a start() starts nothing.
+  /** Begins a transfer, unless as many as possible run. Returns whether it has begun. */
+  admit(transfer: Waiting): boolean {
+    if (this.#running >= this.#most) return false;
+    this.#running += 1;
+    transfer.begin();
+    return true;
+  }
+
+  /** A transfer has ended. Another one may begin. */
+  leave(): void {
+    this.#running -= 1;
+    this.#startWaiting();
+  }
+
+  // A transfer that cannot start leaves at once, and thousands may wait. So leave() within a begin() starts nothing.
   #startWaiting(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;
     try {
-      for (let start = this.#next(); start !== undefined; start = this.#next()) {
-        this.#running += 1;
-        start();
+      while (this.#running < this.#most) {
+        const transfer = this.#next();
+        if (transfer === undefined) return;
+        this.admit(transfer);
       }
     } finally {
       this.#isStarting = false;
     }
   }
 
-  #next(): Start | undefined {
-    if (this.#running >= this.#most) return undefined;
+  #next(): Waiting | undefined {
     for (const line of this.#lines) {
-      const start = line.take();
-      if (start !== undefined) return start;
+      const transfer = line.take();
+      if (transfer !== undefined) return transfer;
     }
     return undefined;
   }

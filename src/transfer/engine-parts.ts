@@ -1,6 +1,7 @@
 // What a transfer engine consists of, and how it is opened and closed.
 
 import { randomBytes } from 'node:crypto';
+import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import { Activity } from './activity.js';
 import { encodeAddress } from './address.js';
@@ -22,6 +23,7 @@ import { type Rail, statesOf } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import type { Settings } from './settings.js';
+import type { Transfer } from './transfer.js';
 
 const CLOSE_MESSAGE_TIMEOUT = 250; // ms
 
@@ -46,6 +48,7 @@ export interface EngineParts {
   readonly memories: Set<TransferMemory>;
   readonly offering: Offering;
   readonly activity: Activity;
+  readonly timeouts: Timeouts<Transfer>;
   readonly announcer: Announcer;
   /** Counts the flushes of the native side that have ended. */
   readonly flushes: Counted;
@@ -90,7 +93,8 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const maps = settings.mapMemory ?? !(settings.require === 'rdma' || /efa/.test(provider));
   const { secret } = settings;
   const isOpen = () => parts.isOpen;
-  const context = { handle, id: identity, secret, events, queue, activity, mail, isOpen };
+  const timeouts = new Timeouts<Transfer>((transfer) => transfer.expired(), false);
+  const context = { handle, id: identity, secret, events, queue, timeouts, activity, mail, isOpen };
   const parts: EngineParts = {
     settings,
     rails,
@@ -117,6 +121,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     memories: new Set(),
     offering: { handle, identity, settings, rails, events, activity },
     activity,
+    timeouts,
     announcer,
     flushes,
     owner,
@@ -165,6 +170,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   native.transferSilence(handle);
   events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
   mail.close();
+  parts.timeouts.close();
   for (const memory of parts.memories) memory.device?.release();
   for (const peer of peers.values()) peer.unmap();
 }

@@ -22,7 +22,7 @@ export const EventKind = {
 
 /** The events of a transfer in flight. */
 export interface TransferListener {
-  ended(status: number, text: string): void;
+  finished(status: number, text: string): void;
   freed(): void;
   state(): TransferState;
 }
@@ -88,7 +88,7 @@ export class NativeEvents {
   /** Ends the transfers, offers and messages that the native side does not end any more. */
   endAll(status: number, text: string): void {
     for (const transfer of this.transfers.values()) {
-      transfer.ended(status, text);
+      transfer.finished(status, text);
       transfer.freed();
     }
     for (const offer of this.offers.values()) offer.released();
@@ -116,13 +116,13 @@ export class NativeEvents {
   #deliver(...[kind, id, status, text, from, bytes]: Parameters<TransferEvents>): void {
     switch (kind) {
       case EventKind.TransferEnded:
-        this.transfers.get(id)?.ended(status, text as string);
+        this.transfers.get(id)?.finished(status, text as string);
         break;
       case EventKind.TransferFreed:
         this.#freed(id);
         break;
       case EventKind.TransferDone:
-        this.transfers.get(id)?.ended(status, text as string);
+        this.transfers.get(id)?.finished(status, text as string);
         this.#freed(id);
         break;
       case EventKind.OfferArrived:

@@ -9,6 +9,9 @@ import type { RemoteEngine } from './remote-engine.js';
 const WINDOW = 1024;
 // The most messages in packets that are sent and not confirmed. A packet may exceed it.
 const MESSAGES = 4096;
+// ms from a delivery until a peer that has confirmed nothing counts as one that cannot. The thread of a peer that can
+// answers the first packet at once.
+const FIRST_CONFIRMATION = 50;
 const CONFIRMATION_TIMEOUT = 30_000; // ms without a confirmation
 
 /** The statuses with which a peer confirms packets. */
@@ -36,7 +39,7 @@ export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => 
 /**
  * The messages to an engine, in packets: the packet that is being written, those in flight, and those that wait until
  * the peer has confirmed earlier ones. A peer that does not know this engine cannot confirm packets. For such a peer,
- * the delivery by the provider counts as the confirmation.
+ * the delivery by the provider counts as the confirmation, some time after the first one.
  */
 export class Outbox {
   readonly #post: Post;
@@ -47,7 +50,8 @@ export class Outbox {
   readonly #sent = new Map<number, Packet>(); // in the order of their numbers
   #unconfirmed = 0; // messages in #sent
   #sequence = 0;
-  #confirms = false;
+  #confirms: boolean | undefined; // undefined: not known yet
+  #firstConfirmation: NodeJS.Timeout | undefined;
   #progressAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -89,6 +93,10 @@ export class Outbox {
     const packet = this.#sent.get(sequence);
     if (packet === undefined) return;
     packet.delivered = true;
+    if (status === 0 && this.#confirms === undefined) {
+      this.#firstConfirmation ??= setTimeout(this.#confirmsNothing, FIRST_CONFIRMATION).unref();
+      return;
+    }
     if (status === 0 && this.#confirms) return;
     this.#remove(sequence, packet);
     if (status === 0) resolve(packet);
@@ -100,9 +108,16 @@ export class Outbox {
     this.#progress();
   }
 
+  readonly #confirmsNothing = () => {
+    this.#confirms = false;
+    this.#resolveDelivered();
+    this.#progress();
+  };
+
   /** The peer has taken packets, or confirms no more packets. */
   taken(status: number, numbers: Iterable<number>): void {
     this.#confirms = status === Taken.Some;
+    clearTimeout(this.#firstConfirmation);
     for (const sequence of numbers) {
       const packet = this.#sent.get(sequence);
       if (packet === undefined) continue;
@@ -192,6 +207,8 @@ export class Outbox {
   }
 
   #end(): void {
+    clearTimeout(this.#firstConfirmation);
+    this.#firstConfirmation = undefined;
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -1,6 +1,7 @@
 import { cancellable } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import type { Timeouts } from '../base/timeouts.js';
 import type { Handle } from '../contract/native.js';
 import type { Activity } from './activity.js';
 import { type EngineAddress, identityText } from './address.js';
@@ -28,6 +29,7 @@ export interface PeerContext {
   readonly secret: string | Uint8Array;
   readonly events: NativeEvents;
   readonly queue: Queue;
+  readonly timeouts: Timeouts<Transfer>;
   /** Whether this engine maps the memory of peers of its host. */
   readonly maps: boolean;
   readonly activity: Activity;

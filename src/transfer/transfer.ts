@@ -4,10 +4,11 @@ import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidState } from '../base/errors.js';
 import { samples } from '../base/samples.js';
+import type { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
-import type { Priority } from './admission.js';
+import type { Admission, Priority, Waiting } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents, TransferListener } from './native-events.js';
 import { Outcome } from './outcome.js';
@@ -35,25 +36,13 @@ export interface TransferOptions {
   readonly priority?: 'high' | 'normal' | 'low';
 }
 
-/** Starts the native transfer. Returns its handle and id. */
-export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
-
-/** Starts a native transfer again after it has ended. */
-export type Repeat = (handle: Handle<'Transfer'>) => ReturnType<Start>;
-
 /** The signal and the timeout of a transfer. */
 export interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number;
 }
 
-/** The calls with which a transfer waits for its turn and leaves the queue. */
-export interface Admission {
-  enter(start: () => void): () => void;
-  leave(): void;
-}
-
-/** The parameters of a transfer. */
+/** The parameters of a transfer, and the parts of its engine. Its repetitions have the same. */
 export interface Course {
   readonly access: Access;
   readonly peer: RemoteEngine;
@@ -62,6 +51,15 @@ export interface Course {
   readonly total: number;
   /** The number of local rails. */
   readonly rails: number;
+  readonly events: NativeEvents;
+  readonly activity: Activity;
+  readonly admission: Admission;
+  readonly timeouts: Timeouts<Transfer>;
+  /** Starts a native transfer, or one that has ended again. */
+  start(ended: Handle<'Transfer'> | undefined): {
+    readonly handle: Handle<'Transfer'>;
+    readonly id: number;
+  };
 }
 
 const PROGRESS_INTERVAL = 50; // ms
@@ -85,7 +83,7 @@ const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, 
  * is closed, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
  * peer's memory may have changed.
  */
-export class Transfer implements PromiseLike<TransferReport> {
+export class Transfer implements PromiseLike<TransferReport>, TransferListener, Waiting {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   readonly access: Access;
@@ -93,154 +91,139 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly priority: 'high' | 'normal' | 'low';
   /** Bytes. */
   readonly total: number;
-  /** Resolves when the local memory may be used for something else. It also resolves after a failure. */
-  readonly released: Promise<void>;
-  readonly #outcome = new Outcome();
-  readonly #repeat: Repeat;
   readonly #course: Course;
   readonly #limits: Limits;
-  readonly #events: NativeEvents;
-  readonly #activity: Activity;
-  readonly #admission: Admission;
+  readonly #previous: Handle<'Transfer'> | undefined;
+  readonly #outcome = new Outcome();
   #handle: Handle<'Transfer'> | undefined;
-  #release!: () => void;
+  #abort: (() => void) | undefined;
   #ended = false;
-  #cleanUp: () => void = () => {};
+  #isReleased = false;
+  #released: Promise<void> | undefined;
+  #release: (() => void) | undefined;
 
-  /** @internal */
-  constructor(
-    course: Course,
-    start: Start,
-    repeat: Repeat,
-    events: NativeEvents,
-    activity: Activity,
-    admission: Admission,
-    limits: Limits,
-  ) {
+  /** @internal @param previous the native transfer that is repeated. */
+  constructor(course: Course, limits: Limits, previous?: Handle<'Transfer'>) {
     this.access = course.access;
     this.peer = course.peer;
     this.priority = course.priority;
     this.total = course.total;
     this.#course = course;
-    this.#activity = activity;
-    this.#repeat = repeat;
     this.#limits = limits;
-    this.#events = events;
-    this.#admission = admission;
+    this.#previous = previous;
     course.peer.used(1);
-    this.released = new Promise((resolve) => {
-      this.#release = () => {
-        course.peer.used(-1);
-        resolve();
-      };
-    });
-    activity.transferStarted(this);
-    const cancelWait = admission.enter(() => this.#start(start));
-    this.#limit(limits, cancelWait);
+    course.activity.transferStarted(this);
+    course.admission.enter(this);
+    if (!this.#ended) this.#limit(limits);
   }
 
-  #start(start: Start): void {
+  /** Resolves when the local memory may be used for something else. It also resolves after a failure. */
+  get released(): Promise<void> {
+    this.#released ??= this.#isReleased
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#release = resolve;
+        });
+    return this.#released;
+  }
+
+  /** @internal Called when it is the transfer's turn. */
+  begin(): void {
+    const { events, start } = this.#course;
     try {
-      const { handle, id } = start();
+      const { handle, id } = start(this.#previous);
       this.#handle = handle;
-      this.#events.transfers.set(id, this.#listener);
-      this.#events.changed();
+      events.transfers.set(id, this);
+      events.changed();
     } catch (error) {
       this.#fail(error);
       this.#free();
     }
   }
 
-  #limit(
-    { signal, timeout }: { signal: AbortSignal | undefined; timeout: number },
-    cancelWait: () => void,
-  ) {
-    if (this.#ended) return;
-    const stop = (code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown) => {
-      const started = this.#handle;
-      this.#fail(reason);
-      if (started !== undefined) return native.transferCancel(started, errnoOf(code), '');
-      cancelWait();
-      this.#release();
-    };
-    const timer = setTimeout(() => {
-      const { lostReason } = this.peer;
-      const cause = lostReason === undefined ? '' : `; no NIC reaches the peer: ${lostReason}`;
-      const detail =
-        this.#done() === this.total
-          ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`
-          : `not finished after ${timeout} ms${cause}`;
-      stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
-    }, timeout);
-    timer.unref(); // the engine keeps the event loop alive
-    if (signal === undefined) {
-      this.#cleanUp = () => clearTimeout(timer);
+  #limit({ signal, timeout }: Limits): void {
+    this.#course.timeouts.add(this, timeout);
+    if (signal === undefined) return;
+    this.#abort = () => this.#stop('FI_ECANCELED', reasonOf(signal));
+    onAbort(signal, this.#abort);
+  }
+
+  /** @internal Called when the transfer has exceeded its timeout. */
+  expired(): void {
+    const { timeout } = this.#limits;
+    const { lostReason } = this.peer;
+    const cause = lostReason === undefined ? '' : `; no NIC reaches the peer: ${lostReason}`;
+    const detail =
+      this.done === this.total
+        ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`
+        : `not finished after ${timeout} ms${cause}`;
+    this.#stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
+  }
+
+  #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown): void {
+    const started = this.#handle;
+    this.#fail(reason);
+    if (started !== undefined) {
+      native.transferCancel(started, errnoOf(code), '');
       return;
     }
-    const abort = () => stop('FI_ECANCELED', reasonOf(signal));
-    onAbort(signal, abort);
-    this.#cleanUp = () => {
-      clearTimeout(timer);
-      offAbort(signal, abort);
-    };
+    this.#course.admission.cancel(this);
+    this.#releaseMemory();
   }
 
   #fail(error: unknown): void {
     if (this.#ended) return;
-    this.#finish();
-    this.#activity.transferFailed(this, error);
+    this.#end();
+    this.#course.activity.transferFailed(this, error);
     this.#outcome.fail(error);
   }
 
   #succeed(): void {
     if (this.#ended) return;
-    this.#finish();
+    this.#end();
     const report = this.report();
-    this.#activity.transferDone(this, report);
+    this.#course.activity.transferDone(this, report);
     this.#outcome.succeed(report);
   }
 
-  #finish(): void {
+  #end(): void {
     this.#ended = true;
-    this.#cleanUp();
-    this.#cleanUp = () => {};
+    this.#course.timeouts.delete(this);
+    const { signal } = this.#limits;
+    if (signal !== undefined && this.#abort !== undefined) offAbort(signal, this.#abort);
   }
 
   #free(): void {
-    this.#admission.leave();
-    this.#release();
+    this.#course.admission.leave();
+    this.#releaseMemory();
   }
 
-  readonly #listener: TransferListener = {
-    ended: (status, text) => {
-      if (status === 0) return this.#outcome.arrive();
-      if (this.#ended) return; // its signal or timeout has ended it
-      this.#fail(this.#events.failure(status, text, this.#handle !== undefined));
-    },
-    freed: () => {
-      this.#succeed();
-      this.#free();
-    },
-    state: () => this.#state(),
-  };
-
-  /** @internal Whether its promise has settled. */
-  get ended(): boolean {
-    return this.#ended;
+  #releaseMemory(): void {
+    this.#isReleased = true;
+    this.peer.used(-1);
+    this.#release?.();
   }
 
-  /** @internal The bytes that have arrived. */
-  get done(): number {
-    return this.#done();
+  /** @internal The native transfer has ended. */
+  finished(status: number, text: string): void {
+    if (status === 0) {
+      this.#outcome.arrive();
+      return;
+    }
+    if (this.#ended) return; // its signal or timeout has ended it
+    this.#fail(this.#course.events.failure(status, text, this.#handle !== undefined));
   }
 
-  #done(): number {
-    return this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+  /** @internal No copy of the native transfer is in flight. */
+  freed(): void {
+    this.#succeed();
+    this.#free();
   }
 
-  #state(): TransferState {
+  /** @internal */
+  state(): TransferState {
     const { duration, retries } = this.report();
-    const done = this.#done();
+    const { done } = this;
     return {
       access: this.access,
       peer: this.peer.id,
@@ -251,6 +234,16 @@ export class Transfer implements PromiseLike<TransferReport> {
       duration,
       retries,
     };
+  }
+
+  /** @internal Whether its promise has settled. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** @internal The bytes that have arrived. */
+  get done(): number {
+    return this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
   }
 
   /**
@@ -283,17 +276,8 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     this.peer.checkOpen();
     const { signal, timeout } = checkOptions('options', limits, AGAIN);
-    // The next transfer must not refer to this one. Otherwise it would keep all earlier transfers in memory.
-    const startRepeated = this.#repeat;
-    return new Transfer(
-      this.#course,
-      () => startRepeated(started),
-      startRepeated,
-      this.#events,
-      this.#activity,
-      this.#admission,
-      limitsOf(signal, timeout, this.#limits.timeout),
-    );
+    // The next transfer does not refer to this one. Otherwise it would keep all earlier transfers in memory.
+    return new Transfer(this.#course, limitsOf(signal, timeout, this.#limits.timeout), started);
   }
 
   /**
@@ -302,7 +286,7 @@ export class Transfer implements PromiseLike<TransferReport> {
    */
   progress(): Reader<Progress> {
     let isOver = false;
-    const sample = () => ({ done: this.#done(), total: this.total });
+    const sample = () => ({ done: this.done, total: this.total });
     const asked = () => {
       if (!isOver) return;
       isOver = false;

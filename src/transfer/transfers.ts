@@ -9,7 +9,7 @@ import { MemoryPart, TransferMemory } from './memory.js';
 import { lengthOfPieces } from './pieces.js';
 import type { PeerContext, RemoteEngine } from './remote-engine.js';
 import { checkGrant, type Grant, isGrant } from './token.js';
-import { Transfer, type TransferOptions } from './transfer.js';
+import { type Course, Transfer, type TransferOptions } from './transfer.js';
 import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
 
 /** The arguments of a write or a read. */
@@ -66,10 +66,9 @@ export class Transfers {
   }
 
   begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
-    const { handle, events, queue, activity } = this.#context;
+    const { handle, events, queue, activity, timeouts } = this.#context;
     const { handles, numaNode, device } = part.memory;
-    const start = () => {
-      this.#checkStart(part.memory);
+    const startNew = () => {
       const started = native.transferStart(handle, {
         peer: this.#peer.handle,
         isWrite: access === 'write',
@@ -86,32 +85,33 @@ export class Transfers {
       if (started === undefined) throw offerEnded();
       return started;
     };
-    const repeat = (started: Handle<'Transfer'>) => {
-      this.#checkStart(part.memory);
-      const id = native.transferRepeat(handle, started);
-      if (id > 0) return { handle: started, id };
-      if (id < 0) throw offerEnded();
-      throw new TransferError(errnoOf('FI_EALREADY'), false, {
-        detail:
-          'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
-        hint: 'ask the peer for another offer',
-      });
-    };
-    return new Transfer(
-      {
-        access,
-        peer: this.#peer,
-        priority: options.priority,
-        total: length,
-        rails: part.memory.handles.length,
-      },
-      start,
-      repeat,
+    const course: Course = {
+      access,
+      peer: this.#peer,
+      priority: options.priority,
+      total: length,
+      rails: handles.length,
       events,
       activity,
-      queue.at(options.priority),
-      options,
-    );
+      admission: queue.at(options.priority),
+      timeouts,
+      start: (ended) => {
+        this.#checkStart(part.memory);
+        return ended === undefined ? startNew() : this.#startAgain(ended);
+      },
+    };
+    return new Transfer(course, options);
+  }
+
+  #startAgain(ended: Handle<'Transfer'>) {
+    const id = native.transferRepeat(this.#context.handle, ended);
+    if (id > 0) return { handle: ended, id };
+    if (id < 0) throw offerEnded();
+    throw new TransferError(errnoOf('FI_EALREADY'), false, {
+      detail:
+        'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
+      hint: 'ask the peer for another offer',
+    });
   }
 
   // A transfer may start some time after its call, because it may wait for its turn.

@@ -76,6 +76,8 @@ test('delivery counts for a peer that confirms nothing, and not for one that doe
   const { outbox, send, settled } = outboxOf();
   send(3);
   outbox.delivered(1, 0, '');
+  expect(await settled()).toEqual({ pending: 3 });
+  await vi.advanceTimersByTimeAsync(50); // it has not answered
   expect(await settled()).toEqual({ ok: 1, pending: 2 });
   outbox.taken(Taken.Some, []);
   outbox.delivered(2, 0, '');
@@ -83,6 +85,20 @@ test('delivery counts for a peer that confirms nothing, and not for one that doe
   outbox.taken(Taken.Last, []); // it forgets this engine
   outbox.delivered(3, 0, '');
   expect(await settled()).toEqual({ ok: 3 });
+});
+
+test('a peer whose first confirmation comes soon confirms what was delivered before', async () => {
+  const { outbox, send, settled } = outboxOf();
+  send(2);
+  outbox.delivered(1, 0, '');
+  outbox.delivered(2, 0, '');
+  await vi.advanceTimersByTimeAsync(49);
+  outbox.taken(Taken.Some, [1]);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await settled()).toEqual({ ok: 1, pending: 1 });
+  outbox.taken(Taken.Some, [2]);
+  expect(await settled()).toEqual({ ok: 2 });
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('messages that a closed engine has not taken are rejected', async () => {

@@ -4,8 +4,11 @@ import { Queue } from '../../dist/transfer/admission.js';
 test('waiting transfers start in the order of their priorities, and then of their calls', () => {
   const queue = new Queue(1);
   const started: string[] = [];
-  const enter = (priority: 'high' | 'normal' | 'low', name: string) =>
-    queue.at(priority).enter(() => started.push(name));
+  const enter = (priority: 'high' | 'normal' | 'low', name: string) => {
+    const transfer = { begin: () => started.push(name) };
+    queue.at(priority).enter(transfer);
+    return () => queue.at(priority).cancel(transfer);
+  };
   enter('low', 'first');
   enter('low', 'low 1');
   const forget = enter('normal', 'forgotten');
@@ -14,7 +17,7 @@ test('waiting transfers start in the order of their priorities, and then of thei
   enter('normal', 'normal 2');
   forget();
   expect(queue).toMatchObject({ running: 1, waiting: 4 });
-  const { leave } = queue.at('normal');
+  const leave = () => queue.at('normal').leave();
   leave();
   enter('high', 'high 2');
   while (queue.running > 0) leave();
@@ -25,7 +28,8 @@ test('waiting transfers start in the order of their priorities, and then of thei
 
 test('a queue that was empty accepts more transfers', () => {
   const queue = new Queue(1);
-  const { enter, leave } = queue.at('normal');
+  const enter = (begin: () => void) => queue.at('normal').enter({ begin });
+  const leave = () => queue.at('normal').leave();
   const started: number[] = [];
   enter(() => {});
   for (let round = 0; round < 5; round++) {
@@ -37,7 +41,8 @@ test('a queue that was empty accepts more transfers', () => {
 
 test('no more than `most` run, whatever ends meanwhile', () => {
   const queue = new Queue(2);
-  const { enter, leave } = queue.at('normal');
+  const enter = (begin: () => void) => queue.at('normal').enter({ begin });
+  const leave = () => queue.at('normal').leave();
   let most = 0;
   const start = (fails: boolean) => () => {
     most = Math.max(most, queue.running);
@@ -50,7 +55,8 @@ test('no more than `most` run, whatever ends meanwhile', () => {
 
 test('a million waiting transfers that cannot start end one after the other', () => {
   const queue = new Queue(1);
-  const { enter, leave } = queue.at('normal');
+  const enter = (begin: () => void) => queue.at('normal').enter({ begin });
+  const leave = () => queue.at('normal').leave();
   const count = 1_000_000; // if each looked for the next one from the start, this would take minutes
   let started = 0;
   enter(() => {});
