@@ -8,9 +8,9 @@ import type { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
-import type { Admission, Priority, Waiting } from './admission.js';
+import type { Admission, Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
-import type { NativeEvents, TransferListener } from './native-events.js';
+import type { NativeEvents } from './native-events.js';
 import { Outcome } from './outcome.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
@@ -83,7 +83,7 @@ const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, 
  * is closed, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
  * peer's memory may have changed.
  */
-export class Transfer implements PromiseLike<TransferReport>, TransferListener, Waiting {
+export class Transfer implements PromiseLike<TransferReport> {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   readonly access: Access;
