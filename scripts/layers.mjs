@@ -1,6 +1,8 @@
 // Checks that imports and includes go downwards: a file may use the files of its own layer and of the layers below, and
-// layers below native/js/ do not use node-addon-api. It also checks that CONTRIBUTING.md shows the folders of the layers.
+// layers below native/js/ do not use node-addon-api. It also checks that CONTRIBUTING.md shows the folders of the layers,
+// and every folder of the repository's root.
 // Prints the violations.
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import ts from 'typescript';
@@ -55,7 +57,7 @@ const layerOf = (file) =>
 /** The relative paths that a file imports or includes. */
 function used(file, text) {
   if (/\.(h|cc)$/.test(file))
-    return [...text.matchAll(/^#include "([^"]+)"/gm)].map(([, path]) => path);
+    return [...contributing.matchAll(/^#include "([^"]+)"/gm)].map(([, path]) => path);
   const { importedFiles } = ts.preProcessFile(text, true, true);
   return importedFiles.map(({ fileName }) => fileName).filter((path) => path.startsWith('.'));
 }
@@ -72,16 +74,28 @@ function violationsOf(file) {
   return usesNode ? [...upward, `${file} uses <napi.h>, which native/js/ does`] : upward;
 }
 
+const contributing = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+
+/** CONTRIBUTING.md shows the folders of the root, except hidden ones. */
+function rootProblems() {
+  const { stdout } = spawnSync('git', ['ls-tree', '-d', '--name-only', 'HEAD'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const folders = stdout.split('\n').filter((name) => /^[^.]/.test(name));
+  const isHidden = (name) => !new RegExp(`^${name}/ `, 'm').test(contributing);
+  return folders.filter(isHidden).map((name) => `CONTRIBUTING.md does not show ${name}/`);
+}
+
 /** CONTRIBUTING.md shows the same folders in the same order. */
 function treeProblems() {
-  const text = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
-  const shown = [...text.matchAll(/^((?:src|native)\/[a-z]+\/) /gm)].map(([, folder]) => folder);
+  const shown = [...contributing.matchAll(/^((?:src|native)\/[a-z]+\/) /gm)].map(([, folder]) => folder);
   const folders = LAYERS.flat().filter((layer) => layer.endsWith('/'));
   if (shown.join() === folders.join()) return [];
   return [`CONTRIBUTING.md shows other folders, or in another order, than ${folders.join(' ')}`];
 }
 
 const files = filesBelow('src', 'native').filter((file) => /\.(ts|js|h|cc)$/.test(file));
-const problems = [...files.flatMap(violationsOf), ...treeProblems()];
+const problems = [...files.flatMap(violationsOf), ...treeProblems(), ...rootProblems()];
 for (const problem of problems) console.log(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;
