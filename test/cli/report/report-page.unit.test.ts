@@ -4,14 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../../src/cli/shared/result.js';
 import { ReportFolder, rowsOf, sectionOf, textOf } from '../../support/report.js';
-import {
-  benchmark,
-  fullRow,
-  matrix,
-  rowOf,
-  slowMatrix,
-  transferRow,
-} from '../../support/results.js';
+import { benchmark, fullRow, matrix, rowOf } from '../../support/results.js';
 
 const folder = new ReportFolder();
 afterAll(() => folder.remove());
@@ -179,74 +172,6 @@ test('the axis of sizes has the same names as the tables', async () => {
   expect(texts).toEqual(expect.arrayContaining(['1', '1k', '1m', 'bytes per transfer →']));
 });
 
-test('the figures of several NICs are shown, and a slow one is marked', async () => {
-  const rates = { fast: 1000, faster: 1010, slow: 700 };
-  const nics = Object.entries(rates).map(([name, megabytesPerSecond]) => ({
-    name,
-    megabytesPerSecond,
-  }));
-  const page = await folder.page(
-    benchmark({ label: 'several', rows: [rowOf(64, 1, { nics }), rowOf(4096, 1)] }),
-    benchmark({ label: 'one', rows: [rowOf(64, 1)] }),
-  );
-  const section = sectionOf(page, 'NICs');
-  expect(rowsOf(section)).toEqual([
-    ['bytes', 'fast', 'faster', 'slow'],
-    ['64', '1,000.00', '1,010.00', '700.00'],
-    ['4k', '', '', ''],
-  ]);
-  const marked = [...(section ?? '').matchAll(/<td class="slower">(.*?)<\/td>/g)];
-  expect(marked.map(([, text]) => text)).toEqual(['700.00']);
-  const charts = [...(section ?? '').matchAll(/<figcaption>(.*?)<\/figcaption>/g)];
-  expect(charts.map(([, title]) => title)).toEqual(['several']);
-});
-
-describe('the rails of a transfer', async () => {
-  const rows = [2 ** 20, 2 ** 26].map(transferRow);
-  const page = await folder.page(benchmark({ command: 'transfer', rows }));
-  const section = sectionOf(page, 'Rails over time') ?? '';
-
-  test('have a chart for each size, with a line for each rail and one for all', () => {
-    const titles = [...section.matchAll(/<figcaption>(.*?)<\/figcaption>/g)];
-    expect(titles.map(([, title]) => title)).toEqual([
-      '1m bytes per transfer',
-      '64m bytes per transfer',
-    ]);
-    const [drawing] = /<div class="widest">.*?<\/div>/s.exec(section) as RegExpExecArray;
-    const lines = drawing.match(/<g aria-label="line"[^>]*stroke="[^"]*"/g) ?? [];
-    expect(lines.map((line) => line.replace(/^.*stroke=/, ''))).toEqual([
-      '"var(--ink)"',
-      '"var(--series-1)"',
-      '"var(--series-2)"',
-    ]);
-  });
-
-  test('reach the bottom of the chart while they are lost', () => {
-    const [drawing] = /<div class="widest">.*?<\/div>/s.exec(section) as RegExpExecArray;
-    const bottom = 330 - 44; // the height without the margin
-    const paths = [...drawing.matchAll(/<g aria-label="line".*?<path d="(.*?)"/gs)];
-    const lost = paths.map(([, path = '']) =>
-      [...path.matchAll(/[ML][\d.]+,([\d.]+)/g)].some(([, y]) => Number(y) === bottom),
-    );
-    expect(lost).toEqual([false, false, true]);
-  });
-
-  test('have their part of the bytes in a table, and trouble is marked', () => {
-    expect(rowsOf(section).slice(0, 3)).toEqual([
-      ['bytes', 'rail', 'share', 'MB/s', 'bytes', 'slices', 'repeats', 'retries', 'failures'],
-      ['1m', 'rdmap0s6', '60.00 %', '60.00', '629,145,600', '40', '1', '0', '0'],
-      ['1m', 'rdmap0s7', '40.00 %', '40.00', '419,430,400', '40', '1', '8', '2'],
-    ]);
-    const marked = [...section.matchAll(/<td class="trouble">(.*?)<\/td>/g)];
-    expect(marked.map(([, text]) => text)).toEqual(['8', '2', '8', '2']);
-  });
-
-  test('are not shown for other benchmarks', async () => {
-    const other = await folder.page(benchmark({ rows: [rowOf(64, 1)] }));
-    expect(sectionOf(other, 'Rails over time')).toBeUndefined();
-  });
-});
-
 test('counters that increased are shown, and error counters have a warning', async () => {
   const counters = { tx_bytes: 4096, rx_drops: 3, retrans_pkts: 0, rdma_read_wr_err: 1 };
   const page = await folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));
@@ -299,98 +224,6 @@ test('the environment of each run is shown, and differences are marked', async (
   );
   expect(marked).toEqual([['kernel', '6.1.0', '5.10.0']]);
   expect(rowsOf(environment)).toContainEqual(['libfabric', '2.1.0', '2.1.0']);
-});
-
-test('a slow rank of a matrix is reported with its host', async () => {
-  const page = await folder.page({ ...slowMatrix(8, 3, 400), label: 'all' });
-  const section = sectionOf(page, 'all') ?? '';
-  const named = [...section.matchAll(/<li><strong>(.*?)<\/strong>/g)].map(([, name]) => name);
-  expect(named).toEqual(['Rank 3']);
-  expect(textOf(section)).toContain(
-    'Rank 3 (host-3) is slow: it sends at 40 % and receives at 40 % of the median pair’s speed.',
-  );
-  expect(rowsOf(section)).toContainEqual(['3 (slow)', 'host-3', '400', '40 %', '400', '40 %']);
-});
-
-test('for latency, long times are slow, and a pair can be slow although its ranks are not', async () => {
-  const values = slowMatrix(6, 0, 1000).values.map((row) => [...row]);
-  values[1]![4] = 5000;
-  const page = await folder.page(matrix(values, { metric: 'us', label: 'times' }));
-  const found = /<ul class="findings">.*?<\/ul>/s.exec(page)?.[0] ?? '';
-  expect(textOf(found)).toBe(
-    '1 to 4 is slow, though its ranks are not: at 20 % of the median pair’s speed.',
-  );
-});
-
-test('pairs within a host and between hosts are compared separately', async () => {
-  const values = [0, 1, 2, 3].map((i) =>
-    [0, 1, 2, 3].map((j) => (i === j ? null : i >> 1 === j >> 1 ? 20_000 : 5000)),
-  );
-  const ranks = [0, 1, 2, 3].map((rank) => ({ rank, host: 'localhost', machine: rank >> 1 }));
-  const section = sectionOf(await folder.page(matrix(values, { label: 'two', ranks })), 'two');
-  const text = textOf(section ?? '');
-  expect(text).toContain(
-    '4 ranks on 2 hosts; the median pair has 20,000 MB/s within a host, 5,000 MB/s between hosts.',
-  );
-  expect(text).toContain('No rank and no pair is slow');
-  expect(rowsOf(section)).toContainEqual([
-    ...['3', 'localhost', '20,000', '5,000', '100 %', '20,000', '5,000', '100 %'],
-  ]);
-});
-
-/** The figures that are drawn into the heat map of the wide page. */
-const drawnIn = (page: string): string[] => {
-  const [, marks = ''] =
-    /<div class="wide">.*?<g aria-label="text" pointer-events="none".*?>(.*?)<\/g>/s.exec(page) ??
-    [];
-  return [...marks.matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text]) => text as string);
-};
-
-test('the heat map has the figures of up to 16 ranks, and a diagonal', async () => {
-  const three = await folder.page({
-    ...matrix([
-      [null, 1234.5, 12_345],
-      [0.123, null, 12.3],
-      [null, 99.94, null],
-    ]),
-    label: 'three',
-  });
-  expect(drawnIn(three).sort()).toEqual(
-    ['1235', '12.3k', '0.123', '12.3', 'none', '99.9', '–', '–', '–'].sort(),
-  );
-  expect(drawnIn(await folder.page(slowMatrix(16, 0, 400)))).toHaveLength(16 ** 2);
-  expect(drawnIn(await folder.page(slowMatrix(17, 0, 400)))).toEqual([]);
-});
-
-test('failed pairs of a matrix are shown, and a matrix without figures is not an error', async () => {
-  const page = await folder.page(
-    matrix(
-      [
-        [null, 10, 10],
-        [10, null, null],
-        [10, 10, null],
-      ],
-      { label: 'part' },
-    ),
-    matrix(
-      [
-        [null, null],
-        [null, null],
-      ],
-      { label: 'none' },
-    ),
-  );
-  expect(rowsOf(sectionOf(page, 'part'))).toContainEqual(['1', '10', '–', 'failed']);
-  expect(textOf(sectionOf(page, 'part') ?? '')).toContain('1 pair has no figure.');
-  expect(textOf(sectionOf(page, 'part') ?? '')).not.toContain('is slow');
-  expect(textOf(sectionOf(page, 'none') ?? '')).toContain('It has no figures.');
-});
-
-test('a large matrix is drawn with fewer cells than pairs', async () => {
-  const page = await folder.page({ ...slowMatrix(100, 7, 400), label: 'large' });
-  const cells = page.match(/<rect/g)?.length ?? 0;
-  expect(cells).toBeGreaterThan(100);
-  expect(cells).toBeLessThan(2000);
 });
 
 test('text of a result is escaped', async () => {
