@@ -26,7 +26,8 @@ export interface Packet {
 
 /** A packet that is being written. The packets of a draft share their bytes until they are kept. */
 export class Draft {
-  readonly #bytes = new Uint8Array(CAPACITY);
+  // Made for the first message: most engines send none to most of their peers.
+  #bytes: Uint8Array | undefined;
   #length = 0;
   #peer: RemoteEngine | undefined;
   #messages: Sending[] = [];
@@ -43,6 +44,7 @@ export class Draft {
   }
 
   add(peer: RemoteEngine, bytes: Uint8Array, sending: Sending): void {
+    this.#bytes ??= new Uint8Array(CAPACITY);
     const at = this.#length;
     this.#peer = peer;
     this.#bytes[at] = bytes.length & 0xff;
@@ -54,7 +56,7 @@ export class Draft {
 
   /** Ends the packet. Its bytes are valid until the next add(), unless they are copied. */
   end(copied: boolean): Packet {
-    const bytes = this.#bytes.subarray(0, this.#length);
+    const bytes = (this.#bytes as Uint8Array).subarray(0, this.#length);
     const packet = {
       peer: this.#peer as RemoteEngine,
       bytes: copied ? Uint8Array.from(bytes) : bytes,
@@ -67,14 +69,16 @@ export class Draft {
   }
 }
 
-/** The messages of a packet. Returns undefined if the bytes are not a packet. */
-export function messagesOf(bytes: Uint8Array): Uint8Array[] | undefined {
-  const messages: Uint8Array[] = [];
+/**
+ * The messages of a packet, as copies that do not share memory. Returns undefined if the bytes are not a packet.
+ */
+export function messagesOf(bytes: Uint8Array): Buffer[] | undefined {
+  const messages: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
     const length = (bytes[at] as number) | ((bytes[at + 1] ?? 0xff) << 8);
     const end = at + LENGTH_BYTES + length;
     if (end > bytes.length) return undefined;
-    messages.push(bytes.slice(at + LENGTH_BYTES, end));
+    messages.push(Buffer.from(bytes.subarray(at + LENGTH_BYTES, end)));
     at = end;
   }
   return messages;

@@ -58,7 +58,7 @@ test('the messages of a packet are read one by one, and bytes that are not a pac
   expect(taken).toEqual([1]);
   const reader = notifications.read();
   for (const bytes of [[7], [], [8, 9]])
-    expect((await reader.next()).value.bytes).toEqual(Uint8Array.from(bytes));
+    expect((await reader.next()).value.bytes).toEqual(Buffer.from(bytes));
 });
 
 test('a sender that becomes a peer gets the confirmation of its earlier messages', () => {

@@ -184,7 +184,7 @@ test('a message that was written before the engine stops is sent, and one before
 
 test('bytes that are not a packet have no messages', () => {
   expect(messagesOf(new Uint8Array())).toEqual([]);
-  expect(messagesOf(Uint8Array.of(1, 0, 7, 0, 0))).toEqual([Uint8Array.of(7), new Uint8Array()]);
+  expect(messagesOf(Uint8Array.of(1, 0, 7, 0, 0))).toEqual([Buffer.of(7), Buffer.alloc(0)]);
   for (const bytes of [[0], [1, 0], [2, 0, 7], [0, 1], [1, 0, 7, 5]])
     expect(messagesOf(Uint8Array.from(bytes)), `${bytes}`).toBeUndefined();
 });
@@ -263,4 +263,11 @@ test('every message passes once, however the network orders and repeats those in
     expect(passed.toSorted((a, b) => a - b)).toEqual(Array.from({ length: sent }, (_, i) => i + 1));
   });
   holds(property, 50);
+});
+
+test('a message keeps its bytes when the memory of its packet changes', () => {
+  const packet = Buffer.from([1, 0, 7, 1, 0, 8]);
+  const messages = messagesOf(packet);
+  packet.fill(0);
+  expect(messages).toEqual([Buffer.of(7), Buffer.of(8)]);
 });
