@@ -82,14 +82,16 @@ function rootProblems() {
     cwd: root,
     encoding: 'utf8',
   });
-  const folders = stdout.split('\n').filter((name) => /^[^.]/.test(name));
+  const folders = (stdout ?? '').split('\n').filter((name) => /^[^.]/.test(name));
   const isHidden = (name) => !new RegExp(`^${name}/ `, 'm').test(contributing);
   return folders.filter(isHidden).map((name) => `CONTRIBUTING.md does not show ${name}/`);
 }
 
 /** CONTRIBUTING.md shows the same folders in the same order. */
 function treeProblems() {
-  const shown = [...contributing.matchAll(/^((?:src|native)\/[a-z]+\/) /gm)].map(([, folder]) => folder);
+  const shown = [...contributing.matchAll(/^((?:src|native)\/[a-z]+\/) /gm)].map(
+    ([, folder]) => folder,
+  );
   const folders = LAYERS.flat().filter((layer) => layer.endsWith('/'));
   if (shown.join() === folders.join()) return [];
   return [`CONTRIBUTING.md shows other folders, or in another order, than ${folders.join(' ')}`];
