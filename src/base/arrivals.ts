@@ -1,4 +1,5 @@
 import { offAbort, onAbort, reasonOf } from './abort-signals.js';
+import { Deferred } from './deferred.js';
 import type { Wait } from './wait-options.js';
 
 /** A pending call of next(), and the iterator that it belongs to. */
@@ -178,7 +179,7 @@ export class Arrivals<T> {
 
   #wait(reader: object): Promise<IteratorResult<T>> {
     const timeout = this.#timeout;
-    const { promise, resolve, reject } = withResolvers<IteratorResult<T>>();
+    const { promise, resolve, reject } = new Deferred<IteratorResult<T>>();
     const call = { reader, resolve, reject };
     this.#calls.push(call);
     this.#owner.waits?.(1);
@@ -190,16 +191,6 @@ export class Arrivals<T> {
     if (this.#unref) timer.unref();
     return promise.finally(() => clearTimeout(timer));
   }
-}
-
-// Promise.withResolvers() is newer than Node 20.
-function withResolvers<T>() {
-  let resolve!: (value: T) => void;
-  let reject!: (reason: unknown) => void;
-  const promise = new Promise<T>((...functions) => {
-    [resolve, reject] = functions;
-  });
-  return { promise, resolve, reject };
 }
 
 /**

@@ -1,11 +1,12 @@
 import { type Handle, native } from '../contract/native.js';
 import { Taken } from './outbox.js';
+import { MAX_NOTE } from './packet.js';
 
 /** The purpose of a message between engines. */
 export const Channel = { Program: 0, Group: 1 } as const;
 export type Channel = (typeof Channel)[keyof typeof Channel];
 
-const MOST = 768; // packet numbers in one confirmation
+const MOST = MAX_NOTE / 4; // packet numbers in one confirmation
 
 const nothing = (): Record<Channel, number[]> => ({ [Channel.Program]: [], [Channel.Group]: [] });
 

@@ -1,7 +1,8 @@
 import { countAsHandled, isCancellation } from '../base/cancellation.js';
+import { Deferred } from '../base/deferred.js';
 import { Fifo } from '../base/fifo.js';
 import { errnoOf, TransferError } from './errors.js';
-import { Draft, type Packet, type Sending } from './packet.js';
+import { Draft, type Packet } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 // The most numbers from the oldest packet that is not confirmed to the newest that is sent. The peer
@@ -64,11 +65,7 @@ export class Outbox {
 
   /** Resolves when the peer has taken the message. The call copies the bytes. */
   send(peer: RemoteEngine, bytes: Uint8Array): Promise<void> {
-    const sending = {} as { -readonly [name in keyof Sending]: Sending[name] };
-    sending.promise = new Promise((resolve, reject) => {
-      sending.resolve = resolve;
-      sending.reject = reject;
-    });
+    const sending = new Deferred<void>();
     this.#begin();
     peer.used(1);
     if (!this.#draft.takes(peer, bytes.length)) this.flush();

@@ -1,14 +1,6 @@
 import { countAsHandled, isCancellation } from '../base/cancellation.js';
+import { Deferred } from '../base/deferred.js';
 import type { TransferReport } from './report.js';
-
-class Deferred<T> {
-  resolve!: (value: T) => void;
-  reject!: (error: unknown) => void;
-  readonly promise = new Promise<T>((resolve, reject) => {
-    this.resolve = resolve;
-    this.reject = reject;
-  });
-}
 
 /**
  * The end of a transfer as two promises: first its bytes have arrived, then no copy is in flight any more.

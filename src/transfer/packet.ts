@@ -1,5 +1,6 @@
 // A packet carries the messages that a program sends to a peer in one turn of the event loop. Each message stands
 // behind its length: u16, little-endian.
+import type { Deferred } from '../base/deferred.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** The most bytes of a message between engines. */
@@ -8,18 +9,12 @@ export const MAX_NOTE = 3072;
 const CAPACITY = 4040; // Message::kMaxPayload of native/transfer/message.h
 const LENGTH_BYTES = 2;
 
-/** The promise of a message. */
-export interface Sending {
-  readonly promise: Promise<void>;
-  resolve(): void;
-  reject(error: unknown): void;
-}
-
 /** Messages to a peer that are sent and confirmed together. */
 export interface Packet {
   readonly peer: RemoteEngine;
   readonly bytes: Uint8Array;
-  readonly messages: readonly Sending[];
+  /** The promises of the messages. */
+  readonly messages: readonly Deferred<void>[];
   /** Whether the provider has delivered the packet. */
   delivered: boolean;
 }
@@ -30,7 +25,7 @@ export class Draft {
   #bytes: Uint8Array | undefined;
   #length = 0;
   #peer: RemoteEngine | undefined;
-  #messages: Sending[] = [];
+  #messages: Deferred<void>[] = [];
 
   get isEmpty(): boolean {
     return this.#messages.length === 0;
@@ -43,7 +38,7 @@ export class Draft {
     );
   }
 
-  add(peer: RemoteEngine, bytes: Uint8Array, sending: Sending): void {
+  add(peer: RemoteEngine, bytes: Uint8Array, sending: Deferred<void>): void {
     this.#bytes ??= new Uint8Array(CAPACITY);
     const at = this.#length;
     this.#peer = peer;

@@ -12,7 +12,7 @@ import { namespace, nodeVariables, startRanks } from '../../../support/ranks.js'
 const RANKS = [0, 1, 2, 3, 4];
 const SLOW = 2;
 const WORK = ['-S', '1024', '-W', '4', '--json', '--ranks', `${RANKS.length}`];
-// Microseconds, long enough that scheduling does not matter.
+// Milliseconds, long enough that scheduling does not matter.
 const [DELAY, LONGER] = [10, 60];
 
 test.each([
