@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 // a ping (1 to 3 us on one machine), so that a ping-pong costs no epoll_wait, and short enough not
 // to delay other events noticeably.
 constexpr auto kSpin = std::chrono::microseconds(20);
-// The drivers of this event loop that do not sleep.
-thread_local int awakeDrivers = 0;
 // The longest time that timers and sockets of the program wait for the engine.
 constexpr auto kFairness = std::chrono::microseconds(500);
+// The drivers of this event loop that do not sleep.
+thread_local int awakeDrivers = 0;
 
 class LoopDriver final : public Driver {
  public:
@@ -36,10 +36,7 @@ class LoopDriver final : public Driver {
       uv_unref(handle);
     }
     uv_prepare_start(&prepare_, [](uv_prepare_t* h) { of(h).step(Clock::duration::zero()); });
-    // While a driver spins, the others cannot run.
-    uv_check_start(&check_, [](uv_check_t* h) {
-      of(h).step(awakeDrivers > 1 ? Clock::duration::zero() : kSpin);
-    });
+    uv_check_start(&check_, [](uv_check_t* h) { of(h).step(of(h).spin()); });
     awake();
   }
 
@@ -79,6 +76,12 @@ class LoopDriver final : public Driver {
   std::vector<uv_handle_t*> handles() {
     return {reinterpret_cast<uv_handle_t*>(&prepare_), reinterpret_cast<uv_handle_t*>(&check_),
             reinterpret_cast<uv_handle_t*>(&idle_), reinterpret_cast<uv_handle_t*>(&timer_)};
+  }
+
+  // While a driver spins, the others cannot run.
+  Clock::duration spin() const {
+    const int others = awakeDrivers - (awake_ ? 1 : 0);
+    return others > 0 ? Clock::duration::zero() : kSpin;
   }
 
   void step(Clock::duration spin) {
@@ -135,7 +138,7 @@ class LoopDriver final : public Driver {
     setAwake(false);
     uv_idle_stop(&idle_);
     auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(options_.idle);
-    const auto tick = [](uv_timer_t* h) { of(h).step(kSpin); };
+    const auto tick = [](uv_timer_t* h) { of(h).step(of(h).spin()); };
     const auto period = static_cast<uint64_t>(std::max<int64_t>(1, interval.count()));
     uv_timer_start(&timer_, tick, period, period);
   }
