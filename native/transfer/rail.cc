@@ -180,6 +180,8 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     if (path.refused(now, settings_.stall)) {
       leave(*transfer->order.peer, path, now, "the provider takes no slices");
     }
+  } else if (ret == -FI_EFAULT) {  // start() has checked the range
+    transfer->fail(FI_ECANCELED, "the memory was closed");
   } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
     transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal);
   } else {

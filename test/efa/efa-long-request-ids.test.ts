@@ -1,14 +1,19 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { whyNotDirect } from '../support/direct-library.js';
 import { ownNamespace } from '../support/own-namespace.js';
 
 const namespace = ownNamespace('long-ids');
 const program = fileURLToPath(new URL('../programs/long-request-ids.mjs', import.meta.url));
 
-describe.skipIf(whyNotDirect() !== undefined)('efa-direct on a device with 64-bit ids', () => {
+describe('efa-direct on a device with 64-bit ids', () => {
+  beforeEach((context) => {
+    const reason = whyNotDirect();
+    context.skip(reason !== undefined, reason);
+  });
+
   test.each(['1', '0'])('FI_EFA_USE_SQ_REQ_ID_64_BIT=%s: all operations complete', async (uses) => {
     const env = { ...process.env, FI_EFA_USE_SQ_REQ_ID_64_BIT: uses };
     const { stdout } = await promisify(execFile)(process.execPath, [program, namespace], {

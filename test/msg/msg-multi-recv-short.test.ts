@@ -12,6 +12,8 @@ const { major, minor } = version();
 const efaRefuses = major === 1 && minor < 19;
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  const refuses = provider === 'efa' && efaRefuses;
+
   async function opened() {
     const node = provider === 'tcp' && { node: '127.0.0.1' };
     const ep = await open({ provider, driver, caps: ['FI_MSG', 'FI_MULTI_RECV'], ...node });
@@ -28,22 +30,20 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     return received;
   }
 
-  test.runIf(provider === 'efa' && efaRefuses)(
-    'is refused with the name of the option, its value and what to do',
-    async () => {
-      const ep = await opened();
-      const least = ep.getOption('FI_OPT_MIN_MULTI_RECV');
-      const stream = ep.multiRecv(new Uint8Array(SHORT));
-      await expect(ep.domain.until(stream.next())).rejects.toMatchObject({
-        code: 'FI_EINVAL',
-        syscall: 'fi_recvmsg',
-        message: expect.stringContaining(
-          `(the buffer has ${SHORT} bytes, fewer than FI_OPT_MIN_MULTI_RECV (${least}))`,
-        ),
-        hint: expect.stringContaining(`give multiRecv() at least ${least} bytes, or `),
-      });
-    },
-  );
+  test('is refused with the name of the option, its value and what to do', async (context) => {
+    context.skip(!refuses, 'the provider receives into short buffers');
+    const ep = await opened();
+    const least = ep.getOption('FI_OPT_MIN_MULTI_RECV');
+    const stream = ep.multiRecv(new Uint8Array(SHORT));
+    await expect(ep.domain.until(stream.next())).rejects.toMatchObject({
+      code: 'FI_EINVAL',
+      syscall: 'fi_recvmsg',
+      message: expect.stringContaining(
+        `(the buffer has ${SHORT} bytes, fewer than FI_OPT_MIN_MULTI_RECV (${least}))`,
+      ),
+      hint: expect.stringContaining(`give multiRecv() at least ${least} bytes, or `),
+    });
+  });
 
   test('receives messages after the option was lowered, as the hint says', async () => {
     const ep = await opened();
@@ -52,15 +52,13 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expectBytes(value.bytes, pattern(16));
   });
 
-  test.runIf(provider !== 'efa' || !efaRefuses)(
-    'receives a message, and is then released',
-    async () => {
-      const ep = await opened();
-      const { value, done } = await receive(ep);
-      expect(done).toBe(false);
-      expectBytes(value.bytes, pattern(16));
-    },
-  );
+  test('receives a message, and is then released', async (context) => {
+    context.skip(refuses, 'the provider refuses short buffers');
+    const ep = await opened();
+    const { value, done } = await receive(ep);
+    expect(done).toBe(false);
+    expectBytes(value.bytes, pattern(16));
+  });
 });
 
 test('a queue pair that has failed is still reported as such if the buffer is long enough', async () => {

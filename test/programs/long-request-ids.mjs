@@ -8,7 +8,14 @@ loadSoftefa({
   keep: false,
   direct: true,
   partId: 0xefa4,
-  capabilities: ['RDMA_READ', 'RDMA_WRITE', 'RNR_RETRY', 'CQ_WITH_SGID', 'SQ_64_BIT_REQ_ID'],
+  capabilities: [
+    'RDMA_READ',
+    'RDMA_WRITE',
+    'RNR_RETRY',
+    'CQ_WITH_SGID',
+    'UNSOLICITED_WRITE_RECV', // libfabric 2.3 needs it for FI_RMA on efa-direct
+    'SQ_64_BIT_REQ_ID',
+  ],
 });
 const options = { provider: 'efa', fabric: 'efa-direct', caps: ['FI_MSG', 'FI_RMA'] };
 const a = await open(options);
