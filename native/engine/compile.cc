@@ -1,6 +1,7 @@
 // Compiles batches: resolves their operations when they or the objects that they use change, so
 // that posting only makes the libfabric calls.
 #include <algorithm>
+#include <array>
 
 #include "batches.h"
 #include "dispatch.h"
@@ -67,6 +68,13 @@ void setMore(std::vector<PostItem>& items, uint64_t more) {
     if (another && (i + 1) % kMoreRun != 0) items[i].flags |= more;
     another = true;
   }
+}
+
+// Receives come first, so that replies to the sends find them. If there is only one send, it comes
+// first: its reply takes longer than the receives take to post. Datagrams need the receive.
+std::array<Side, 2> orderOf(const Batch& batch, const Endpoint& endpoint) {
+  if (batch.counts.send > 1 || !endpoint.traits.isReliable) return {Side::kReceive, Side::kSend};
+  return {Side::kSend, Side::kReceive};
 }
 
 ssize_t call(fid_ep* ep, PostItem& item, void* context) {
@@ -204,8 +212,7 @@ void Batches::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   run.accepted = engine_.epoch();
   run.cursor = {};
   run.remaining = 1;  // the posting itself
-  // Receives first, so that replies to the sends find them.
-  for (const Side side : {Side::kReceive, Side::kSend}) {
+  for (const Side side : orderOf(batch, endpoint)) {
     const uint32_t count = batch.counts[side];
     if (count == 0) continue;
     run.remaining += count;
@@ -228,7 +235,7 @@ void Batches::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
       engine_.block(endpoint, waiting, side);
     }
   }
-  finish(run, Completion{});
+  succeeded(run, 0);
 }
 
 // Called when the provider has accepted a simple operation of a run. Injects have no completion, so

@@ -15,6 +15,7 @@ namespace fab {
 struct EndpointTraits {
   explicit EndpointTraits(const fi_info& info) : EndpointTraits(info, traitsOf(info)) {}
 
+  const bool isReliable;                // FI_EP_RDM
   const bool waitsInClose;              // fi_close(3) returns only when nothing is in flight
   bool (*const breaks)(int provErrno);  // whether an error breaks the endpoint
   const uint64_t more;                  // FI_MORE if batches may use it, else 0
@@ -51,7 +52,8 @@ struct EndpointTraits {
 
  private:
   EndpointTraits(const fi_info& info, const ProviderTraits& provider)
-      : waitsInClose(provider.waitsInClose),
+      : isReliable(info.ep_attr->type == FI_EP_RDM),
+        waitsInClose(provider.waitsInClose),
         breaks(provider.breaksEndpoint),
         more(provider.holdsMore ? 0 : FI_MORE),
         mostSends(provider.overrunsSends ? info.tx_attr->size : SIZE_MAX),
@@ -59,7 +61,7 @@ struct EndpointTraits {
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(provider.losesInjectedAtomics),
-        readsInjected(provider.readsInjected && info.ep_attr->type == FI_EP_RDM),
+        readsInjected(provider.readsInjected && isReliable),
         atomicBytes(usesSharedMemory(info) ? provider.sharedAtomics : SIZE_MAX),
         endsWithMemory(abortsWithMemory(info)),
         abortedBySender(provider.abortedBySender),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "../util/relax.h"
 
@@ -29,6 +30,7 @@ void backOff(uint64_t missing, unsigned idleTurns) {
   constexpr auto kStep = std::chrono::nanoseconds(250);
   constexpr unsigned kSteps = 20;  // each adds less than a tenth to the time waited so far
   if (missing >= kMuch) return relaxFor(kPerOperation * std::min(missing, kMost));
+  if (idleTurns == 0) return;
   if (idleTurns < kSilence) return relax();
   relaxFor(kStep * std::min(idleTurns - kSilence + 1, kSteps));
 }
@@ -36,8 +38,8 @@ void backOff(uint64_t missing, unsigned idleTurns) {
 // Runs turns until missing() is 0, or until progress() has not changed for the given time.
 template <typename Missing, typename Progress>
 void turnUntilDone(Engine& engine, Missing&& missing, Progress&& progress) {
-  Clock::time_point start{};
-  uint64_t before = 0;
+  Clock::time_point silent{};  // since when, if at all
+  uint64_t before = progress();
   unsigned idleTurns = 0;
   for (unsigned turns = 1;; ++turns) {
     idleTurns = engine.turn() > 0 ? 0 : idleTurns + 1;
@@ -45,10 +47,15 @@ void turnUntilDone(Engine& engine, Missing&& missing, Progress&& progress) {
     if (remaining == 0) return;
     backOff(remaining, idleTurns);
     if (turns % kTurnsPerLook != 0) continue;
+    // A yield takes as long as half a round of a ping-pong over shm, so a run that proceeds has
+    // none.
     const uint64_t now = progress();
-    if (turns == kTurnsPerLook || now != before) start = Clock::now();
-    before = now;
-    const std::chrono::duration<double, std::micro> gone = Clock::now() - start;
+    if (now != std::exchange(before, now)) {
+      silent = {};
+      continue;
+    }
+    if (silent == Clock::time_point{}) silent = Clock::now();
+    const std::chrono::duration<double, std::micro> gone = Clock::now() - silent;
     if (!(gone.count() < engine.control().waitMicroseconds)) return;
     sched_yield();
   }

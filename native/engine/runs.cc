@@ -65,7 +65,7 @@ void Batches::finish(BatchRun& run, const Completion& result) {
 }
 
 void Batches::endRound(BatchRun& run) {
-  run.waiting = mustWait(run, true);
+  run.waiting = run.events != nullptr && mustWait(run, true);
   if (run.waiting || (run.status == 0 && run.rounds.next())) return again_.push_back(&run);
   retire(run);
 }
