@@ -21,6 +21,7 @@ const { values } = parseArgs({
     link: { type: 'string', default: '200' },
     peers: { type: 'string', default: '50' },
     fabtests: { type: 'string' },
+    alone: { type: 'boolean', default: false }, // in this process
   },
 });
 
@@ -153,17 +154,18 @@ function figuresOf(provider) {
 
 const HEADING = ['provider', 'figure', 'size', 'rate', 'other', 'bar', 'measured', 'best', ''];
 
-if (values.provider === undefined) {
+if (values.alone) {
+  const rows = await run(values.provider);
+  console.log(`${align([HEADING, ...rows])}\n`);
+} else {
   // Each provider in a process of its own: softefa must be loaded before libfabric.
   const namespace = `bench-${process.pid}`;
-  for (const provider of ['shm', 'efa', 'tcp']) {
+  for (const provider of values.provider ? [values.provider] : ['shm', 'efa', 'tcp']) {
     if (figuresOf(provider).length === 0) continue;
     const env = provider === 'efa' ? environments(namespace)[0] : process.env;
-    const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), '--provider', provider];
+    const own = ['--provider', provider, '--alone'];
+    const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), ...own];
     const { status } = spawnSync(process.execPath, args, { env, stdio: 'inherit' });
     if (status !== 0) process.exitCode = 1;
   }
-} else {
-  const rows = await run(values.provider);
-  console.log(`${align([HEADING, ...rows])}\n`);
 }

@@ -11,16 +11,19 @@ const COMPILED = 4000; // transfers after which V8 has compiled the code, as in 
 
 const DATA = 3; // of the writes of a batch
 
+/** The flags of the writes of a transfer. */
+const DELIVERED = ['FI_DELIVERY_COMPLETE'];
+
 /**
  * A prepared batch of the writes of a transfer: with data, so that the peer knows when all have arrived. The result
  * does it once and resolves to the value of `clock`.
  */
-function batchOf(pair, size, clock = elapsed) {
+function batchOf(pair, size, { flags = DELIVERED, clock = elapsed } = {}) {
   const batch = pair.endpoint.batch();
   let count = 0;
   for (let at = 0; at < size; at += SLICE) {
     const from = pair.region.slice(at, Math.min(at + SLICE, size));
-    batch.writedata(from, DATA, pair.peer, pair.remoteRegion, { offset: at });
+    batch.writedata(from, DATA, pair.peer, pair.remoteRegion, { offset: at, flags });
     count += 1;
   }
   return async () => {
@@ -52,13 +55,13 @@ const awake = (run) => async () => {
   return run();
 };
 
-/** A transfer against the prepared batch of the same writes. */
-export async function contiguous(pair, size) {
+/** A transfer against a prepared batch of its writes. */
+export async function contiguous(pair, size, flags = DELIVERED) {
   await compile(pair);
   const name = `contiguous ${size}`;
   return {
     engine: awake(await repeated(pair, name, pair.memory.slice(0, size), { length: size })),
-    batch: awake(batchOf(pair, size)),
+    batch: awake(batchOf(pair, size, { flags })),
   };
 }
 

@@ -1,4 +1,4 @@
-// How a rail moves a slice: by an RMA operation, or by a copy within the host.
+// How a rail moves a slice by an RMA operation.
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "rail.h"
-#include "shared_file.h"
 #include "transfer_engine.h"
 
 namespace fab::transfer {
@@ -95,52 +94,6 @@ void Rail::forget(const std::vector<uint32_t>& remotes) {
     if (handle != 0) engine_.remotes.erase(handle);
   }
   engine_.renewHandles();
-}
-
-// Copies the next slice of a transfer within this host. Returns false if there is none.
-bool Rail::copyNext(Transfer& transfer, Clock::time_point now) {
-  const uint32_t slice = transfer.take();
-  if (slice == Transfer::kNone) return false;
-  transfer.began(slice, now);
-  if (copySlice(transfer.order, transfer.at(slice))) {
-    const uint32_t length = transfer.at(slice).length;
-    copied_ += length;
-    counters.bytes.fetch_add(length, std::memory_order_relaxed);
-    counters.slices.fetch_add(1, std::memory_order_relaxed);
-    transfer.arrived(slice, index, Clock::now() - now);
-  } else {
-    transfer.fail(FI_EINVAL, "the memory of the transfer is closed");
-  }
-  transfer.release();
-  return true;
-}
-
-bool Rail::copySlice(const Order& order, const Slice& slice) {
-  const uint32_t memory = order.memories[index];
-  if (!engine_.isOnHost(memory)) return false;
-  const bool writes = order.direction == Direction::kWrite;
-  const Piece* theirs = &order.slicing.remote[slice.remote];
-  uint64_t used = 0;  // of their piece
-  for (uint32_t i = 0; i < slice.locals; ++i) {
-    const Piece& ours = order.slicing.local[slice.local + i];
-    iovec place;
-    void* desc = nullptr;
-    const auto offset = static_cast<double>(ours.offset);
-    if (!engine_.locate(memory, offset, static_cast<double>(ours.length), place, desc))
-      return false;
-    for (uint64_t at = 0; at < ours.length;) {
-      const uint64_t length = std::min(ours.length - at, theirs->length - used);
-      auto* const here = static_cast<uint8_t*>(place.iov_base) + at;
-      uint8_t* const there = order.mapping->data() + order.mapped + theirs->offset + used;
-      copy(writes ? there : here, writes ? here : there, length);
-      at += length;
-      used += length;
-      if (used < theirs->length) continue;
-      ++theirs;
-      used = 0;
-    }
-  }
-  return true;
 }
 
 }  // namespace fab::transfer

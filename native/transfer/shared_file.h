@@ -102,7 +102,4 @@ struct MappingHold {
   std::shared_ptr<Mapping> mapping;
 };
 
-// Copies bytes that other processes will read.
-void copy(uint8_t* to, const uint8_t* from, size_t length);
-
 }  // namespace fab::transfer

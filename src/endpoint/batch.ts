@@ -35,7 +35,8 @@ const RUN_TIMEOUT = 10_000;
  * JavaScript nothing per operation.
  *
  * The calls are those of the endpoint. Each returns the operation's index, for update(). Receives
- * are posted before sends. The buffers belong to the batch until close() or clear(), and must not
+ * are posted before sends, except that a single send of an FI_EP_RDM endpoint is posted first: its
+ * reply then comes earlier. The buffers belong to the batch until close() or clear(), and must not
  * be changed while the batch is in flight. Several submissions may be in flight at once.
  *
  * Each call throws what the same call of the endpoint rejects with, and Error ERR_INVALID_STATE
