@@ -33,6 +33,7 @@ const LAYERS = [
   'src/cuda/',
   'src/neuron/',
   'src/transfer/',
+  'src/net/',
   'src/cli/',
 
   'native/util/',
@@ -40,6 +41,7 @@ const LAYERS = [
   'native/engine/',
   'native/objects/',
   'native/transfer/',
+  'native/net/',
   'native/js/',
   'native/preload/',
   'native/verbs/',

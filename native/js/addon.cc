@@ -46,6 +46,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportTransfer(exports);
   exportTransferOrders(exports);
   exportTransferMemory(exports);
+  exportNet(exports);
   return exports;
 }
 

@@ -34,5 +34,7 @@ void exportEfa(Napi::Object exports);
 void exportTransfer(Napi::Object exports);
 void exportTransferOrders(Napi::Object exports);
 void exportTransferMemory(Napi::Object exports);
+// The sessions of libfabric/net.
+void exportNet(Napi::Object exports);
 
 }  // namespace fab

@@ -1,5 +1,5 @@
 // The contract with C++: the functions that the addon exports, in the order of libfabric's headers. A comment above a
-// function shows the C calls that it makes. native-memory.ts and native-transfer.ts hold the rest of the contract. Every
+// function shows the C calls that it makes. native-memory.ts, native-transfer.ts and native-net.ts hold the rest of the contract. Every
 // function throws FabricError, or an error for misuse.
 //
 // These calls have no function here:
@@ -22,6 +22,7 @@ import type { EngineState } from './engine-state.js';
 import type { Handle, NativeInfo } from './handles.js';
 import type { Param } from './info-types.js';
 import type { NativeMemory, NativeReceiveBuffers } from './native-memory.js';
+import type { NativeNet } from './native-net.js';
 import type { NativeTransfer } from './native-transfer.js';
 
 /** The exports of the addon. */
@@ -33,7 +34,8 @@ export interface NativeAddon
     NativeReceiveBuffers,
     NativeBatches,
     NativeEfa,
-    NativeTransfer {
+    NativeTransfer,
+    NativeNet {
   /** Sets the function that makes the errors which the addon throws. */
   initialize(make: typeof makeFabricError): void;
   /** The functions of the hot path. native.ts does not wrap them. They never throw. */

@@ -1,0 +1,196 @@
+// The functions for the sessions of libfabric/net: src/contract/native-net.ts describes them.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "../net/session.h"
+#include "addon.h"
+#include "exports.h"
+#include "handle.h"
+#include "values.h"
+
+namespace fab {
+
+namespace {
+
+using net::Agreement;
+using net::Session;
+
+Session& sessionOf(const Napi::CallbackInfo& args) { return *unwrapAny<Session>(args[0]); }
+
+uint32_t streamOf(const Napi::CallbackInfo& args) {
+  return static_cast<uint32_t>(unsignedFromJs(args[1], "stream", UINT32_MAX));
+}
+
+Napi::Uint8Array bytesOf(const Napi::Value& value, const char* what) {
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array)
+    throwInvalidType(what, "a Uint8Array", value);
+  return value.As<Napi::Uint8Array>();
+}
+
+// netSession({ secret, session, peerSession, first, ... })
+Napi::Value netSession(const Napi::CallbackInfo& args) {
+  if (!args[0].IsObject()) throwInvalidType("agreement", "an object", args[0]);
+  const auto options = args[0].As<Napi::Object>();
+  const auto number = [&](const char* name, uint64_t most = UINT32_MAX) {
+    return unsignedFromJs(options.Get(name), name, most);
+  };
+  const auto small = [&](const char* name) { return static_cast<uint32_t>(number(name)); };
+  Agreement agreement;
+  const Napi::Uint8Array secret = bytesOf(options.Get("secret"), "secret");
+  if (secret.ByteLength() != agreement.secret.size())
+    throwOutOfRange("secret", "16 bytes",
+                    Napi::Number::New(args.Env(), static_cast<double>(secret.ByteLength())));
+  std::memcpy(agreement.secret.data(), secret.Data(), agreement.secret.size());
+  agreement.session = small("session");
+  agreement.peerSession = small("peerSession");
+  agreement.first = options.Get("first").ToBoolean();
+  agreement.packetSize = small("packetSize");
+  agreement.allowance = small("allowance");
+  agreement.peerAllowance = small("peerAllowance");
+  agreement.window = number("window", 1ULL << 40);
+  agreement.peerWindow = number("peerWindow", 1ULL << 40);
+  agreement.maxWindow = number("maxWindow", 1ULL << 40);
+  agreement.maxStreams = small("maxStreams");
+  return wrapHandle(args.Env(), std::make_shared<Session>(agreement));
+}
+
+// netOpen(session, mode): the number of the new stream, 0 if there are too many
+Napi::Value netOpen(const Napi::CallbackInfo& args) {
+  const auto mode = static_cast<uint8_t>(unsignedFromJs(args[1], "mode", UINT8_MAX));
+  return Napi::Number::New(args.Env(), sessionOf(args).open(mode));
+}
+
+// netAnswer(session, stream, error): accepts the stream of the peer if the error is 0
+Napi::Value netAnswer(const Napi::CallbackInfo& args) {
+  const auto error = static_cast<uint32_t>(unsignedFromJs(args[2], "error", UINT32_MAX));
+  Session& session = sessionOf(args);
+  error == 0 ? session.accept(streamOf(args)) : session.refuse(streamOf(args), error);
+  return args.Env().Undefined();
+}
+
+// netWrite(session, stream, bytes, from): how many of the bytes from `from` on were accepted
+Napi::Value netWrite(const Napi::CallbackInfo& args) {
+  const Napi::Uint8Array bytes = bytesOf(args[2], "bytes");
+  const size_t length = bytes.ByteLength();
+  const size_t from = unsignedFromJs(args[3], "from", length);
+  const size_t accepted = sessionOf(args).write(streamOf(args), bytes.Data() + from, length - from);
+  return Napi::Number::New(args.Env(), static_cast<double>(accepted));
+}
+
+Napi::Value netEnd(const Napi::CallbackInfo& args) {
+  sessionOf(args).end(streamOf(args));
+  return args.Env().Undefined();
+}
+
+Napi::Value netDestroy(const Napi::CallbackInfo& args) {
+  sessionOf(args).destroy(streamOf(args));
+  return args.Env().Undefined();
+}
+
+// netReset(session, stream, error)
+Napi::Value netReset(const Napi::CallbackInfo& args) {
+  const auto error = static_cast<uint32_t>(unsignedFromJs(args[2], "error", UINT32_MAX));
+  sessionOf(args).reset(streamOf(args), error);
+  return args.Env().Undefined();
+}
+
+// netTake(session, stream): the bytes that have arrived, null at the end, undefined if there are
+// none yet
+Napi::Value netTake(const Napi::CallbackInfo& args) {
+  Napi::Value bytes;
+  const auto taken = sessionOf(args).take(streamOf(args), [&](size_t length) {
+    const auto buffer = Napi::Buffer<uint8_t>::New(args.Env(), length);
+    bytes = buffer;
+    return buffer.Data();
+  });
+  switch (taken) {
+    case Session::Taken::kBytes:
+      return bytes;
+    case Session::Taken::kEnd:
+      return args.Env().Null();
+    default:
+      return args.Env().Undefined();
+  }
+}
+
+Napi::Value netHasPeerEnded(const Napi::CallbackInfo& args) {
+  return Napi::Boolean::New(args.Env(), sessionOf(args).hasPeerEnded(streamOf(args)));
+}
+
+// netEvents(session): kind, stream and value of each event; undefined if there are none
+Napi::Value netEvents(const Napi::CallbackInfo& args) {
+  const std::vector<net::Event> events = sessionOf(args).takeEvents();
+  if (events.empty()) return args.Env().Undefined();
+  auto result = Napi::Uint32Array::New(args.Env(), events.size() * 3);
+  static_assert(sizeof(net::Event) == 3 * sizeof(uint32_t));
+  std::memcpy(result.Data(), events.data(), events.size() * sizeof(net::Event));
+  return result;
+}
+
+// netPackets(session, most): packets to send, with their lengths before them, until they have
+// `most` bytes; undefined if there are none
+Napi::Value netPackets(const Napi::CallbackInfo& args) {
+  Session& session = sessionOf(args);
+  const size_t most = unsignedFromJs(args[1], "most", UINT32_MAX);
+  std::vector<uint8_t> bytes = session.nextPacket();
+  if (bytes.empty()) return args.Env().Undefined();
+  while (bytes.size() < most) {
+    const std::vector<uint8_t> packet = session.nextPacket();
+    if (packet.empty()) break;
+    bytes.insert(bytes.end(), packet.begin(), packet.end());
+  }
+  return Napi::Buffer<uint8_t>::Copy(args.Env(), bytes.data(), bytes.size());
+}
+
+// netReceive(session, bytes): a part of the peer's packets. Returns why the peer has broken the
+// protocol, if it has.
+Napi::Value netReceive(const Napi::CallbackInfo& args) {
+  Session& session = sessionOf(args);
+  const Napi::Uint8Array bytes = bytesOf(args[1], "bytes");
+  if (session.receiveFrom(bytes.Data(), bytes.ByteLength())) return args.Env().Undefined();
+  return Napi::String::New(args.Env(), session.why());
+}
+
+// netAcknowledge(session): the next packets include an acknowledgement
+Napi::Value netAcknowledge(const Napi::CallbackInfo& args) {
+  sessionOf(args).acknowledge();
+  return args.Env().Undefined();
+}
+
+// netAgain(session): the next packets include those that were not acknowledged
+Napi::Value netAgain(const Napi::CallbackInfo& args) {
+  sessionOf(args).sendAgain();
+  return args.Env().Undefined();
+}
+
+Napi::Value netCounts(const Napi::CallbackInfo& args) {
+  const Session::Counts counts = sessionOf(args).counts();
+  auto result = Napi::Object::New(args.Env());
+  result.Set("streams", static_cast<double>(counts.streams));
+  result.Set("unacknowledged", static_cast<double>(counts.unacknowledged));
+  result.Set("waitsForPeer", counts.waitsForPeer);
+  return result;
+}
+
+}  // namespace
+
+void exportNet(Napi::Object exports) {
+  exportFunction<netSession>(exports, "netSession");
+  exportFunction<netOpen>(exports, "netOpen");
+  exportFunction<netAnswer>(exports, "netAnswer");
+  exportFunction<netWrite>(exports, "netWrite");
+  exportFunction<netEnd>(exports, "netEnd");
+  exportFunction<netDestroy>(exports, "netDestroy");
+  exportFunction<netReset>(exports, "netReset");
+  exportFunction<netTake>(exports, "netTake");
+  exportFunction<netHasPeerEnded>(exports, "netHasPeerEnded");
+  exportFunction<netEvents>(exports, "netEvents");
+  exportFunction<netPackets>(exports, "netPackets");
+  exportFunction<netReceive>(exports, "netReceive");
+  exportFunction<netAcknowledge>(exports, "netAcknowledge");
+  exportFunction<netAgain>(exports, "netAgain");
+  exportFunction<netCounts>(exports, "netCounts");
+}
+
+}  // namespace fab

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+// The packets that two processes exchange in a session, and the frames in them. All numbers are
+// little-endian, as on every machine that this package supports.
+//
+// A packet has a header and whole frames. Packets with frames are numbered from 1. The receiver
+// applies them in this order, whatever the order of their arrival, and each once. A sender keeps a
+// packet until the receiver has acknowledged it, and may send it again, over any path.
+namespace fab::net {
+
+using Secret = std::array<uint8_t, 16>;
+
+struct PacketHeader {
+  Secret secret;       // of the session
+  uint64_t sequence;   // 0: no frames
+  uint64_t next;       // all packets before this one have arrived at the sender
+  uint32_t allowance;  // packets from `next` on that the sender has room for
+  uint32_t session;    // the receiver's number of the session
+};
+static_assert(sizeof(PacketHeader) == 40);
+
+enum class FrameKind : uint8_t {
+  kOpen = 1,  // a new stream. value: the receiver may send this many bytes
+  kAccept,    // answers kOpen. value: the same
+  kRefuse,    // answers kOpen. value: the error number
+  kData,      // value: the offset of its first byte
+  kWindow,    // value: the receiver may send the bytes before this offset
+  kEnd,       // the sender sends no more. value: the number of bytes that it has sent
+  kReset,     // the sender neither sends nor receives any more. value: the error number
+};
+
+struct FrameHeader {
+  uint32_t stream;
+  FrameKind kind;
+  uint8_t mode;     // kOpen: of the stream
+  uint16_t length;  // kData: the bytes that follow
+  uint64_t value;
+};
+static_assert(sizeof(FrameHeader) == 16);
+
+template <typename Header>
+Header readHeader(const uint8_t* from) {
+  Header header;
+  std::memcpy(&header, from, sizeof(header));
+  return header;
+}
+
+template <typename Header>
+void writeHeader(uint8_t* to, const Header& header) {
+  std::memcpy(to, &header, sizeof(header));
+}
+
+// Compares in a time that does not depend on the bytes.
+inline bool isEqual(const Secret& a, const Secret& b) {
+  uint8_t difference = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+}  // namespace fab::net

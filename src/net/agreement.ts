@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { NativeAgreement } from '../contract/native.js';
+import { connectionError } from './errors.js';
+
+const VERSION = 1;
+const GREETING = `libfabric-net ${VERSION} `;
+const MAX_LINE = 4096; // bytes
+const NONCE = /^[0-9a-f]{32}$/;
+
+/** The parameters that a side proposes. Each applies to what that side receives. */
+export interface Terms {
+  /** The most bytes of a packet. Both sides use the smaller one. */
+  readonly packetSize: number;
+  /** Packets that this side has room for. */
+  readonly allowance: number;
+  /** Bytes that a new stream has room for, and the most that it may have room for later. */
+  readonly window: number;
+  readonly maxWindow: number;
+  /** The most streams at the same time. Both sides use the smaller one. */
+  readonly maxStreams: number;
+}
+
+export const TERMS: Terms = {
+  packetSize: 65_536,
+  allowance: 64,
+  window: 256 * 1024,
+  maxWindow: 4 * 1024 * 1024,
+  maxStreams: 65_536,
+};
+
+/** What a side says first. */
+interface Hello extends Omit<Terms, 'maxWindow'> {
+  readonly nonce: string;
+  readonly session: number;
+}
+
+const LIMITS: Record<keyof Omit<Hello, 'nonce'>, readonly [from: number, to: number]> = {
+  packetSize: [1024, 65_536],
+  allowance: [8, 65_536],
+  window: [65_536, 2 ** 30],
+  maxStreams: [1, 2 ** 20],
+  session: [0, 2 ** 32 - 1],
+};
+
+let sessions = 0;
+
+/**
+ * Agrees on a session over a connection: each side sends one line. The side with the larger nonce is the first one.
+ *
+ * @throws Error ERR_SOCKET_BAD_PROTOCOL if the peer sends something else, ETIMEDOUT, or the connection's error.
+ */
+export async function agree(
+  control: Duplex,
+  terms: Terms,
+  timeout: number,
+): Promise<NativeAgreement> {
+  const { maxWindow, ...proposed } = terms;
+  const own: Hello = {
+    ...proposed,
+    nonce: randomBytes(16).toString('hex'),
+    session: ++sessions % 2 ** 32,
+  };
+  control.write(`${GREETING}${JSON.stringify(own)}\n`);
+  const peer = helloOf(await readLine(control, timeout));
+  if (peer.nonce === own.nonce) throw badProtocol('the peer repeats what this side has sent');
+  const first = own.nonce > peer.nonce;
+  const nonces = first ? own.nonce + peer.nonce : peer.nonce + own.nonce;
+  return {
+    secret: createHash('sha256').update(nonces).digest().subarray(0, 16),
+    session: own.session,
+    peerSession: peer.session,
+    first,
+    packetSize: Math.min(own.packetSize, peer.packetSize),
+    allowance: own.allowance,
+    peerAllowance: peer.allowance,
+    window: own.window,
+    peerWindow: peer.window,
+    maxWindow,
+    maxStreams: Math.min(own.maxStreams, peer.maxStreams),
+  };
+}
+
+const badProtocol = (detail: string) => connectionError('ERR_SOCKET_BAD_PROTOCOL', detail);
+
+function helloOf(line: string): Hello {
+  if (!line.startsWith(GREETING))
+    throw badProtocol('the peer does not speak this version of libfabric/net');
+  let hello: Record<string, unknown>;
+  try {
+    hello = Object(JSON.parse(line.slice(GREETING.length)));
+  } catch {
+    throw badProtocol('the greeting of the peer is malformed');
+  }
+  for (const [name, [from, to]] of Object.entries(LIMITS)) {
+    const value = hello[name];
+    if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to)
+      throw badProtocol(`the greeting of the peer has a wrong ${name}`);
+  }
+  if (typeof hello.nonce !== 'string' || !NONCE.test(hello.nonce))
+    throw badProtocol('the greeting of the peer has a wrong nonce');
+  return hello as unknown as Hello;
+}
+
+/** Reads one line, and leaves what follows it to the next reader. */
+function readLine(control: Duplex, timeout: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let read = Buffer.alloc(0);
+    const timer = setTimeout(
+      () => fail(connectionError('ETIMEDOUT', `no greeting within ${timeout} ms`)),
+      timeout,
+    );
+    const stop = () => {
+      clearTimeout(timer);
+      control.off('data', onData).off('error', fail).off('close', onClose).off('end', onClose);
+      control.pause();
+    };
+    const fail = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    const onClose = () => fail(connectionError('ECONNRESET', 'the connection ended'));
+    const onData = (bytes: Buffer) => {
+      read = Buffer.concat([read, bytes]);
+      const end = read.indexOf(10);
+      if (end < 0 && read.length <= MAX_LINE) return;
+      if (end < 0 || end > MAX_LINE)
+        return fail(badProtocol('the greeting of the peer is too long'));
+      stop();
+      if (end + 1 < read.length) control.unshift(read.subarray(end + 1));
+      resolve(read.toString('latin1', 0, end));
+    };
+    control.on('data', onData).on('error', fail).on('close', onClose).on('end', onClose);
+  });
+}

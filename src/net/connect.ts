@@ -1,0 +1,112 @@
+import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { agree, TERMS } from './agreement.js';
+import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { Session } from './session.js';
+
+/** Where to connect to, and how. */
+export interface ConnectOptions extends FabricSocketOptions {
+  readonly host?: string;
+  readonly port: number;
+  /** Options of tls.connect(), if the server listens with TLS. */
+  readonly tls?: ConnectionOptions;
+  /** Milliseconds for the connection and the agreement. Default: 5000. */
+  readonly connectTimeout?: number;
+  /** Milliseconds without activity until the socket emits 'timeout'. */
+  readonly timeout?: number;
+}
+
+const CONNECT_TIMEOUT = 5000;
+
+// The sessions that connect() of this thread has opened, by what they were opened with.
+const sessions = new Map<string, Promise<Session>>();
+
+/** Connects to a server of this module. Sockets to the same server share a session. */
+export function connect(options: ConnectOptions, listener?: () => void): FabricSocket {
+  const { timeout } = options;
+  const socket = new FabricSocket(options, (port = options.port, host = options.host) =>
+    sessionTo({
+      ...options,
+      port: Number(port),
+      ...(host !== undefined && { host: String(host) }),
+    }),
+  );
+  if (timeout !== undefined) socket.setTimeout(timeout);
+  return listener ? socket.connect(listener) : socket.connect();
+}
+
+/** Turns a connection into a socket of a session. Both sides call it. */
+export async function upgrade(
+  connection: Duplex,
+  options: FabricSocketOptions & { readonly timeout?: number } = {},
+): Promise<FabricSocket> {
+  const agreement = await agree(connection, TERMS, options.timeout ?? CONNECT_TIMEOUT);
+  const session = new Session(connection, agreement);
+  if (agreement.first) return new FabricSocket(options).open(session);
+  return new Promise((resolve, reject) => {
+    session.onEnd = reject;
+    session.opened = (stream) => {
+      session.onEnd = undefined;
+      resolve(FabricSocket.accepted(session, stream, options));
+      session.answer(stream, 0);
+    };
+  });
+}
+
+function sessionTo(options: ConnectOptions): Promise<Session> {
+  const { host = 'localhost', port, tls } = options;
+  const key = `${host}:${port}`;
+  // Options of TLS may have functions and keys, which cannot be compared.
+  if (tls !== undefined) return open(options);
+  const known = sessions.get(key);
+  if (known !== undefined) return known;
+  const forget = () => {
+    if (sessions.get(key) === opening) sessions.delete(key);
+  };
+  const opening = open(options, forget);
+  sessions.set(key, opening);
+  opening.catch(forget);
+  return opening;
+}
+
+async function open(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {
+  const { host = 'localhost', port, tls, connectTimeout = CONNECT_TIMEOUT } = options;
+  const until = performance.now() + connectTimeout;
+  const control = await connected(
+    tls ? connectTls({ host, port, ...tls }) : connectTcp({ host, port } as NetConnectOpts),
+    tls ? 'secureConnect' : 'connect',
+    connectTimeout,
+  );
+  control.setNoDelay(true);
+  try {
+    const agreement = await agree(control, TERMS, Math.max(1, until - performance.now()));
+    const session = new Session(control, agreement);
+    session.onEnd = ended;
+    return session;
+  } catch (error) {
+    control.destroy();
+    throw error;
+  }
+}
+
+function connected(control: Socket, event: string, timeout: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const detail = `no connection within ${timeout} ms`;
+      control.destroy(
+        Object.assign(new Error(`connect ETIMEDOUT: ${detail}`), { code: 'ETIMEDOUT' }),
+      );
+    }, timeout);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    control.once('error', onError);
+    control.once(event, () => {
+      clearTimeout(timer);
+      control.off('error', onError);
+      resolve(control);
+    });
+  });
+}

@@ -1,0 +1,29 @@
+import { getSystemErrorMap } from 'node:util';
+
+/** An error like those of node:net: `code`, and `errno` and `syscall` if it is an error of the system. */
+export type ConnectionError = Error & {
+  readonly code: string;
+  readonly errno?: number;
+  readonly syscall?: string;
+};
+
+const numbers = new Map([...getSystemErrorMap()].map(([number, [code]]) => [code, number]));
+
+/** The error number of a code, as packets carry it. */
+export const numberOf = (code: string): number => -(numbers.get(code) ?? 0);
+
+export function connectionError(code: string, detail: string, syscall?: string): ConnectionError {
+  const errno = numbers.get(code);
+  const text = syscall === undefined ? code : `${syscall} ${code}`;
+  return Object.assign(new Error(`${text}: ${detail}`), {
+    code,
+    ...(errno !== undefined && { errno }),
+    ...(syscall !== undefined && { syscall }),
+  });
+}
+
+/** The error of a number that the peer has sent. */
+export function errorOfPeer(number: number, detail: string, syscall: string): ConnectionError {
+  const [code] = getSystemErrorMap().get(-number) ?? ['ECONNRESET'];
+  return connectionError(code, detail, syscall);
+}

@@ -1,0 +1,375 @@
+import { Duplex } from 'node:stream';
+import { connectionError, errorOfPeer } from './errors.js';
+import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
+import { Mode, type Session, type StreamOwner } from './session.js';
+import { SocketTimeout } from './socket-timeout.js';
+
+/** Options of a {@link FabricSocket}. */
+export interface FabricSocketOptions {
+  /** Whether the socket stays writable after the peer has ended its side. Default: false, as in node:net. */
+  readonly allowHalfOpen?: boolean;
+  /** Destroys the socket. */
+  readonly signal?: AbortSignal;
+  readonly writableHighWaterMark?: number;
+}
+
+/** Where a socket connects to. */
+export type Connector = (port: unknown, host: unknown) => Promise<Session>;
+
+type Done = (error?: Error | null) => void;
+
+/** Bytes that write() has got, and the session has not accepted. */
+interface Unsent {
+  readonly chunks: readonly Uint8Array[];
+  index: number;
+  from: number;
+  readonly done: Done;
+}
+
+/** A stream of bytes between two processes, used as a net.Socket is. */
+export class FabricSocket extends Duplex {
+  /** Whether it is connecting. */
+  connecting = false;
+  /** Always undefined: it has no handle of libuv. */
+  readonly _handle: undefined;
+  readonly #connector: Connector | undefined;
+  readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
+  #session: Session | undefined;
+  #stream = 0;
+  #address: Address = NO_ADDRESS;
+  #certified: Certified = {};
+  #unsent: Unsent | undefined;
+  #unsentBytes = 0;
+  #isReferenced = true;
+  #wantsBytes = false;
+  #isCut = false; // the session has ended after the peer's side of the socket
+  #bytesRead = 0;
+  #bytesWritten = 0;
+
+  /** @param connector finds the session for connect(). A server's sockets have none. */
+  constructor(options: FabricSocketOptions = {}, connector?: Connector) {
+    const { allowHalfOpen = false, signal, writableHighWaterMark } = options;
+    super({
+      allowHalfOpen,
+      emitClose: false, // close() emits it, with its argument
+      // One batch is read at a time, in one piece.
+      readableHighWaterMark: 1,
+      ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
+      ...(signal !== undefined && { signal }),
+    });
+    this.#connector = connector;
+  }
+
+  /** @internal Joins a stream that the peer has opened. */
+  static accepted(session: Session, stream: number, options: FabricSocketOptions): FabricSocket {
+    const socket = new FabricSocket(options);
+    socket.#join(session);
+    socket.#stream = stream;
+    session.adopt(stream, socket.#owner);
+    return socket;
+  }
+
+  /**
+   * Connects, with the arguments of net.Socket's connect(). Without arguments, to where connect() of this module was
+   * told.
+   */
+  connect(...args: unknown[]): this {
+    const listener = typeof args.at(-1) === 'function' ? (args.pop() as () => void) : undefined;
+    if (listener) this.once('connect', listener);
+    if (this.connecting || this.#session !== undefined) return this;
+    if (this.destroyed || this.#connector === undefined) {
+      this.destroy(connectionError('ERR_SOCKET_CLOSED', 'the socket cannot connect'));
+      return this;
+    }
+    const [first, second] = args;
+    const { port, host } =
+      Object(first) === first ? (first as Record<string, unknown>) : { port: first, host: second };
+    this.connecting = true;
+    this.#connector(port, host).then(
+      (session) => this.#open(session, Mode.Bytes),
+      (error) => this.#failed(error),
+    );
+    return this;
+  }
+
+  /** @internal Opens a stream of a session. */
+  open(session: Session): this {
+    this.connecting = true;
+    this.#open(session, Mode.Bytes);
+    return this;
+  }
+
+  #open(session: Session, mode: number): void {
+    if (this.destroyed) return;
+    if (session.error !== undefined) {
+      this.#failed(session.error);
+      return;
+    }
+    this.#join(session);
+    this.#stream = session.open(this.#owner, mode);
+    if (this.#stream === 0) this.#failed(connectionError('EMFILE', 'too many sockets', 'connect'));
+  }
+
+  #join(session: Session): void {
+    this.#session = session;
+    this.#address = addressesOf(session.control);
+    this.#certified = certifiedOf(session.control);
+    if (this.#isReferenced) session.hold(1);
+  }
+
+  #failed(error: Error): void {
+    this.connecting = false;
+    this.destroy(error);
+  }
+
+  readonly #owner: StreamOwner = {
+    accepted: () => {
+      if (this.destroyed) return;
+      this.connecting = false;
+      this.#timeout.refresh();
+      this.emit('connect');
+      this.emit('ready');
+      if (this.#wantsBytes) this.#take();
+      this.#sendUnsent();
+    },
+    refused: (errno) => this.#failed(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    readable: () => {
+      if (this.#wantsBytes) this.#take();
+    },
+    writable: () => this.#sendUnsent(),
+    reset: (errno) => {
+      this.#stream = 0;
+      this.#failed(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
+    },
+    lost: (error) => {
+      if (error === undefined) {
+        this.#isCut = true;
+        this.#sendUnsent();
+        return;
+      }
+      this.#stream = 0;
+      this.#failed(error);
+    },
+  };
+
+  override _read(): void {
+    this.#wantsBytes = true;
+    if (!this.connecting) this.#take();
+  }
+
+  #take(): void {
+    if (this.#session === undefined || this.#stream === 0) return;
+    const bytes = this.#session.take(this.#stream);
+    if (bytes === undefined) return;
+    this.#wantsBytes = false;
+    this.#timeout.refresh();
+    if (bytes !== null) this.#bytesRead += bytes.length;
+    this.push(bytes);
+  }
+
+  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: Done): void {
+    this.#send([chunk], done);
+  }
+
+  override _writev(chunks: { chunk: Uint8Array }[], done: Done): void {
+    this.#send(
+      chunks.map(({ chunk }) => chunk),
+      done,
+    );
+  }
+
+  #send(chunks: readonly Uint8Array[], done: Done): void {
+    this.#unsent = { chunks, index: 0, from: 0, done };
+    this.#unsentBytes = chunks.reduce((sum, { length }) => sum + length, 0);
+    if (!this.connecting) this.#sendUnsent();
+  }
+
+  // Never waits for the peer's reader while the session has room for the bytes.
+  #sendUnsent(): void {
+    const unsent = this.#unsent;
+    const session = this.#session;
+    if (unsent === undefined || session === undefined) return;
+    if (this.#isCut) {
+      this.#unsent = undefined;
+      unsent.done(connectionError('EPIPE', 'the peer is gone', 'write'));
+      return;
+    }
+    this.#timeout.refresh();
+    for (; unsent.index < unsent.chunks.length; unsent.index += 1, unsent.from = 0) {
+      const chunk = unsent.chunks[unsent.index] as Uint8Array;
+      const accepted = session.write(this.#stream, chunk, unsent.from);
+      this.#bytesWritten += accepted;
+      this.#unsentBytes -= accepted;
+      unsent.from += accepted;
+      if (unsent.from < chunk.length) return;
+    }
+    this.#unsent = undefined;
+    unsent.done();
+  }
+
+  override _final(done: Done): void {
+    if (this.connecting) {
+      this.once('connect', () => this._final(done));
+      return;
+    }
+    this.#session?.end(this.#stream);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.connecting = false;
+    this.#timeout.set(0);
+    const session = this.#session;
+    if (session !== undefined && this.#stream > 0) session.destroy(this.#stream);
+    this.#stream = 0;
+    if (session !== undefined && this.#isReferenced) session.hold(-1);
+    this.#isReferenced = false;
+    const unsent = this.#unsent;
+    this.#unsent = undefined;
+    const code = session ? 'ERR_STREAM_DESTROYED' : 'ERR_SOCKET_CLOSED_BEFORE_CONNECTION';
+    unsent?.done(error ?? connectionError(code, 'the socket was destroyed'));
+    done(error);
+    process.nextTick(() => this.emit('close', error !== null));
+  }
+
+  /** Destroys the socket when everything that was written has been accepted. */
+  destroySoon(): void {
+    if (this.writable) this.end();
+    if (this.writableFinished) this.destroy();
+    else this.once('finish', () => this.destroy());
+  }
+
+  /** Destroys the socket. The peer gets ECONNRESET. */
+  resetAndDestroy(): this {
+    if (this.connecting) return this.once('connect', () => this.resetAndDestroy());
+    if (this.destroyed || this.#stream === 0)
+      return this.destroy(connectionError('ERR_SOCKET_CLOSED', 'Socket is closed'));
+    this.#session?.reset(this.#stream, 0);
+    this.#stream = 0;
+    return this.destroy();
+  }
+
+  /** Emits 'timeout' after so many milliseconds without activity. 0: never. */
+  setTimeout(milliseconds: number, listener?: () => void): this {
+    if (this.destroyed) return this;
+    this.#timeout.set(milliseconds);
+    if (listener === undefined) return this;
+    if (milliseconds === 0) this.off('timeout', listener);
+    else this.once('timeout', listener);
+    return this;
+  }
+
+  get timeout(): number {
+    return this.#timeout.milliseconds;
+  }
+
+  /** Does nothing: what is written in one turn of the event loop travels together, and at once. */
+  setNoDelay(): this {
+    return this;
+  }
+
+  /** Does nothing: the session has heartbeats. */
+  setKeepAlive(): this {
+    return this;
+  }
+
+  /** Lets the socket keep the event loop alive. It does until unref(). */
+  ref(): this {
+    if (this.#isReferenced || this.destroyed) return this;
+    this.#isReferenced = true;
+    this.#session?.hold(1);
+    return this;
+  }
+
+  unref(): this {
+    if (!this.#isReferenced) return this;
+    this.#isReferenced = false;
+    this.#session?.hold(-1);
+    return this;
+  }
+
+  /** Whether it is not connected yet, or not any more. */
+  get pending(): boolean {
+    return this.#stream === 0 || this.connecting;
+  }
+
+  get readyState(): 'opening' | 'open' | 'readOnly' | 'writeOnly' | 'closed' {
+    if (this.connecting) return 'opening';
+    if (this.pending) return 'closed';
+    if (this.readable && this.writable) return 'open';
+    if (this.readable) return 'readOnly';
+    return this.writable ? 'writeOnly' : 'closed';
+  }
+
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** The bytes that were written, including those that wait. */
+  get bytesWritten(): number {
+    return this.#bytesWritten + this.bufferSize;
+  }
+
+  /** The bytes that wait to be accepted. */
+  get bufferSize(): number {
+    return this.#unsentBytes + (this.writableLength - this.#lengthInWrite);
+  }
+
+  // The stream still counts the chunks that _write() has got.
+  get #lengthInWrite(): number {
+    return this.#unsent === undefined
+      ? 0
+      : this.#unsent.chunks.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#address.remoteAddress;
+  }
+
+  get remotePort(): number | undefined {
+    return this.#address.remotePort;
+  }
+
+  get remoteFamily(): string | undefined {
+    return this.#address.remoteFamily;
+  }
+
+  get localAddress(): string | undefined {
+    return this.#address.localAddress;
+  }
+
+  get localPort(): number | undefined {
+    return this.#address.localPort;
+  }
+
+  get localFamily(): string | undefined {
+    return this.#address.localFamily;
+  }
+
+  /** The local address of the session. */
+  address(): { address?: string; family?: string; port?: number } {
+    const { localAddress, localFamily, localPort } = this.#address;
+    if (localAddress === undefined || localPort === undefined || localFamily === undefined)
+      return {};
+    return { address: localAddress, family: localFamily, port: localPort };
+  }
+
+  /** Whether the session was agreed over TLS. */
+  get encrypted(): boolean | undefined {
+    return this.#certified.encrypted;
+  }
+
+  /** Whether the peer's certificate was verified. */
+  get authorized(): boolean | undefined {
+    return this.#certified.authorized;
+  }
+
+  get alpnProtocol(): string | false | null | undefined {
+    return this.#certified.alpnProtocol;
+  }
+
+  /** The certificate of the peer, if the session was agreed over TLS. */
+  getPeerCertificate(detailed?: boolean): object | undefined {
+    return this.#certified.getPeerCertificate?.(detailed);
+  }
+}

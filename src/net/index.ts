@@ -1,0 +1,9 @@
+/**
+ * Streams between Node.js services, used as those of node:net are.
+ *
+ * @module
+ */
+export { type ConnectOptions, connect, upgrade } from './connect.js';
+export type { ConnectionError } from './errors.js';
+export { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+export { createServer, FabricServer, type ServerOptions } from './server.js';

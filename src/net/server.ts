@@ -1,0 +1,176 @@
+import { EventEmitter } from 'node:events';
+import {
+  createServer as createTcpServer,
+  type ListenOptions,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { agree, TERMS } from './agreement.js';
+import { numberOf } from './errors.js';
+import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { Session } from './session.js';
+
+/** Options of a {@link FabricServer}. */
+export interface ServerOptions extends Pick<FabricSocketOptions, 'allowHalfOpen'> {
+  /** Options of tls.createServer(): sessions are then agreed over TLS. */
+  readonly tls?: TlsOptions;
+  /** Whether new sockets are paused, as in node:net. */
+  readonly pauseOnConnect?: boolean;
+  /** Milliseconds for the agreement. Default: 5000. */
+  readonly agreementTimeout?: number;
+}
+
+type ListenArguments =
+  | [port?: number, host?: string, backlog?: number, listener?: () => void]
+  | [port?: number, host?: string, listener?: () => void]
+  | [port?: number, listener?: () => void]
+  | [path: string, listener?: () => void]
+  | [options: ListenOptions, listener?: () => void];
+
+const AGREEMENT_TIMEOUT = 5000;
+const MAX_AGREEMENTS = 256; // at the same time
+
+/** Accepts sockets. It is used as a net.Server is. */
+export class FabricServer extends EventEmitter {
+  /** The most sockets at the same time. Others are refused. */
+  maxConnections: number | undefined;
+  readonly #options: ServerOptions;
+  readonly #listener: Server;
+  readonly #sessions = new Set<Session>();
+  readonly #sockets = new Set<FabricSocket>();
+  #agreements = 0;
+  #isClosing = false;
+  #hasClosed = false;
+
+  constructor(options: ServerOptions = {}, listener?: (socket: FabricSocket) => void) {
+    super();
+    this.#options = options;
+    if (listener) this.on('connection', listener);
+    const { tls } = options;
+    this.#listener = tls ? createTlsServer(tls) : createTcpServer();
+    this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
+    for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
+      this.#listener.on(event, (...args) => {
+        this.emit(event, ...args);
+      });
+    }
+    this.#listener.on('close', () => this.#closeIfIdle());
+  }
+
+  get listening(): boolean {
+    return this.#listener.listening;
+  }
+
+  /** The arguments are those of net.Server's listen(). */
+  listen(...args: ListenArguments): this {
+    this.#isClosing = this.#hasClosed = false;
+    (this.#listener.listen as (...args: unknown[]) => Server)(...args);
+    return this;
+  }
+
+  address(): ReturnType<Server['address']> {
+    return this.#listener.address();
+  }
+
+  /** Calls back with the number of open sockets. */
+  getConnections(callback: (error: Error | null, count: number) => void): this {
+    process.nextTick(callback, null, this.#sockets.size);
+    return this;
+  }
+
+  ref(): this {
+    this.#listener.ref();
+    return this;
+  }
+
+  unref(): this {
+    this.#listener.unref();
+    return this;
+  }
+
+  /** Accepts no more sockets. Emits 'close' when all have ended. */
+  close(callback?: (error?: Error) => void): this {
+    if (callback) {
+      if (this.listening) this.once('close', callback);
+      else
+        process.nextTick(
+          callback,
+          Object.assign(new Error('Server is not running.'), { code: 'ERR_SERVER_NOT_RUNNING' }),
+        );
+    }
+    this.#isClosing = true;
+    if (this.listening) this.#listener.close();
+    for (const session of this.#sessions) session.close();
+    return this;
+  }
+
+  /** Closes the server: `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.listening) return;
+    await new Promise<void>((resolve) => this.close(() => resolve()));
+  }
+
+  async #agree(control: Socket): Promise<void> {
+    control.on('error', () => {}); // a client that goes away is no error of the server
+    if (this.#agreements >= MAX_AGREEMENTS) {
+      control.destroy();
+      return;
+    }
+    this.#agreements += 1;
+    control.setNoDelay(true);
+    try {
+      const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
+      const agreement = await agree(control, TERMS, timeout);
+      if (this.#isClosing) throw new Error('the server closes');
+      const session = new Session(control, agreement);
+      session.onEnd = () => {
+        this.#sessions.delete(session);
+        this.#closeIfIdle();
+      };
+      session.opened = (stream) => this.#opened(session, stream);
+      this.#sessions.add(session);
+    } catch {
+      control.destroy();
+    } finally {
+      this.#agreements -= 1;
+    }
+  }
+
+  #opened(session: Session, stream: number): void {
+    const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
+    if (this.#isClosing || this.#sockets.size >= most) {
+      session.answer(stream, numberOf('ECONNREFUSED'));
+      if (!this.#isClosing) this.emit('drop');
+      return;
+    }
+    const { allowHalfOpen = false, pauseOnConnect = false } = this.#options;
+    const socket = FabricSocket.accepted(session, stream, { allowHalfOpen });
+    session.answer(stream, 0);
+    this.#sockets.add(socket);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#closeIfIdle();
+    });
+    if (pauseOnConnect) socket.pause();
+    this.emit('connection', socket);
+    if (!pauseOnConnect) socket.read(0);
+  }
+
+  #closeIfIdle(): void {
+    if (!this.#isClosing || this.listening || this.#hasClosed) return;
+    if (this.#sockets.size > 0) return;
+    this.#hasClosed = true;
+    this.emit('close');
+  }
+}
+
+/** Makes a server. `listener` gets its sockets. */
+export function createServer(
+  options: ServerOptions | ((socket: FabricSocket) => void) = {},
+  listener?: (socket: FabricSocket) => void,
+): FabricServer {
+  return typeof options === 'function'
+    ? new FabricServer({}, options)
+    : new FabricServer(options, listener);
+}
