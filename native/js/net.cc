@@ -133,14 +133,40 @@ Napi::Value netEvents(const Napi::CallbackInfo& args) {
 Napi::Value netPackets(const Napi::CallbackInfo& args) {
   Session& session = sessionOf(args);
   const size_t most = unsignedFromJs(args[1], "most", UINT32_MAX);
-  std::vector<uint8_t> bytes = session.nextPacket();
-  if (bytes.empty()) return args.Env().Undefined();
-  while (bytes.size() < most) {
-    const std::vector<uint8_t> packet = session.nextPacket();
-    if (packet.empty()) break;
+  std::vector<uint8_t> bytes;
+  const auto add = [&](const std::vector<uint8_t>& packet) {
     bytes.insert(bytes.end(), packet.begin(), packet.end());
-  }
+  };
+  bool any = session.nextPacket(add);
+  while (any && bytes.size() < most) any = session.nextPacket(add);
+  if (bytes.empty()) return args.Env().Undefined();
   return Napi::Buffer<uint8_t>::Copy(args.Env(), bytes.data(), bytes.size());
+}
+
+// netPacket(session, into, from): writes the next packet to send into memory, from an offset on.
+// Returns its length, 0 if there is none.
+Napi::Value netPacket(const Napi::CallbackInfo& args) {
+  Session& session = sessionOf(args);
+  Napi::Uint8Array into = bytesOf(args[1], "into");
+  const size_t from = unsignedFromJs(args[2], "from", into.ByteLength());
+  const size_t room = into.ByteLength() - from;
+  if (room < session.packetSize()) throwOutOfRange("from", "room for a packet", args[2]);
+  size_t length = 0;
+  session.nextPacket([&](const std::vector<uint8_t>& packet) {
+    length = packet.size() - Session::kLength;
+    std::memcpy(into.Data() + from, packet.data() + Session::kLength, length);
+  });
+  return Napi::Number::New(args.Env(), static_cast<double>(length));
+}
+
+// netTakePacket(session, bytes): a packet of the peer. Returns why the peer has broken the
+// protocol, if it has.
+Napi::Value netTakePacket(const Napi::CallbackInfo& args) {
+  Session& session = sessionOf(args);
+  const Napi::Uint8Array bytes = bytesOf(args[1], "bytes");
+  if (session.receive(bytes.Data(), bytes.ByteLength()) != Session::Received::kBroken)
+    return args.Env().Undefined();
+  return Napi::String::New(args.Env(), session.why());
 }
 
 // netReceive(session, bytes): a part of the peer's packets. Returns why the peer has broken the
@@ -162,6 +188,11 @@ Napi::Value netAcknowledge(const Napi::CallbackInfo& args) {
 Napi::Value netAgain(const Napi::CallbackInfo& args) {
   sessionOf(args).sendAgain();
   return args.Env().Undefined();
+}
+
+Napi::Value netUnacknowledged(const Napi::CallbackInfo& args) {
+  return Napi::Number::New(args.Env(),
+                           static_cast<double>(sessionOf(args).counts().unacknowledged));
 }
 
 Napi::Value netCounts(const Napi::CallbackInfo& args) {
@@ -187,9 +218,12 @@ void exportNet(Napi::Object exports) {
   exportFunction<netHasPeerEnded>(exports, "netHasPeerEnded");
   exportFunction<netEvents>(exports, "netEvents");
   exportFunction<netPackets>(exports, "netPackets");
+  exportFunction<netPacket>(exports, "netPacket");
+  exportFunction<netTakePacket>(exports, "netTakePacket");
   exportFunction<netReceive>(exports, "netReceive");
   exportFunction<netAcknowledge>(exports, "netAcknowledge");
   exportFunction<netAgain>(exports, "netAgain");
+  exportFunction<netUnacknowledged>(exports, "netUnacknowledged");
   exportFunction<netCounts>(exports, "netCounts");
 }
 

@@ -29,14 +29,14 @@ class ByteQueue {
     }
   }
 
-  // Moves the first `length` bytes, of at most size(), to memory.
-  void pop(uint8_t* to, size_t length) {
+  // Removes the first `length` bytes, of at most size(). Passes them to `use`, in pieces.
+  template <typename Use>
+  void pop(size_t length, Use&& use) {
     size_ -= length;
     while (length > 0) {
       const std::vector<uint8_t>& first = blocks_.front();
       const size_t part = std::min(length, first.size() - used_);
-      std::memcpy(to, first.data() + used_, part);
-      to += part;
+      use(first.data() + used_, part);
       length -= part;
       used_ += part;
       if (used_ < first.size()) return;
@@ -45,9 +45,12 @@ class ByteQueue {
     }
   }
 
-  void clear() {
-    blocks_.clear();
-    used_ = size_ = 0;
+  // Moves these bytes to memory.
+  void pop(uint8_t* to, size_t length) {
+    pop(length, [&](const uint8_t* bytes, size_t size) {
+      std::memcpy(to, bytes, size);
+      to += size;
+    });
   }
 
  private:

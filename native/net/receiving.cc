@@ -36,24 +36,34 @@ bool Session::receiveFrom(const uint8_t* bytes, size_t length) {
       return fail("a packet is longer than agreed");
     }
     if (partial_.size() - at - sizeof(size) < size) break;
-    if (!receive(partial_.data() + at + sizeof(size), size)) return false;
+    const Received received = receive(partial_.data() + at + sizeof(size), size);
+    if (received == Received::kForeign) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      return fail("a packet is not of this session");
+    }
+    if (received == Received::kBroken) return false;
     at += sizeof(size) + size;
   }
   partial_.erase(partial_.begin(), partial_.begin() + static_cast<ptrdiff_t>(at));
   return true;
 }
 
-bool Session::receive(const uint8_t* bytes, size_t length) {
+Session::Received Session::receive(const uint8_t* bytes, size_t length) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (why_) return false;
-  if (length < sizeof(PacketHeader) || length > agreement_.packetSize)
-    return fail("a packet has a wrong length");
+  if (why_) return Received::kBroken;
+  if (length < sizeof(PacketHeader)) return Received::kForeign;
   const auto header = readHeader<PacketHeader>(bytes);
-  if (resets_.size() > kMostResets) return fail("the peer takes no answers");
   if (header.session != agreement_.session || !isEqual(header.secret, agreement_.secret))
-    return fail("a packet is not of this session");
-  if (!acknowledged(header)) return false;
-  const uint64_t sequence = header.sequence;
+    return Received::kForeign;
+  const bool isRight = acknowledged(header) && applyInOrder(header.sequence, bytes + sizeof(header),
+                                                            length - sizeof(header));
+  return isRight ? Received::kApplied : Received::kBroken;
+}
+
+bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length) {
+  if (length + sizeof(PacketHeader) > agreement_.packetSize)
+    return fail("a packet is longer than agreed");
+  if (resets_.size() > kMostResets) return fail("the peer takes no answers");
   if (sequence == 0) return true;
   if (sequence < expected_) {  // it was sent again
     wantsAcknowledgement_ = true;
@@ -62,10 +72,10 @@ bool Session::receive(const uint8_t* bytes, size_t length) {
   if (sequence >= expected_ + agreement_.allowance)
     return fail("a packet exceeds what this side has room for");
   if (sequence > expected_) {
-    early_.try_emplace(sequence, bytes + sizeof(header), bytes + length);
+    early_.try_emplace(sequence, bytes, bytes + length);
     return true;
   }
-  if (!apply(bytes + sizeof(header), length - sizeof(header))) return false;
+  if (!apply(bytes, length)) return false;
   for (++expected_; !early_.empty() && early_.begin()->first == expected_; ++expected_) {
     const auto node = early_.extract(early_.begin());
     if (!apply(node.mapped().data(), node.mapped().size())) return false;
@@ -129,12 +139,14 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload) {
       if (stream->peerEnded || frame.value != stream->received)
         return fail("a stream ends at a wrong offset");
       stream->peerEnded = true;
+      wantsAcknowledgement_ = true;  // the peer may wait for it to end the session
       if (std::exchange(stream->readerWaits, false)) tell(EventKind::kReadable, frame.stream);
       eraseIfOver(*stream);
       return true;
     case FrameKind::kReset:
       tell(EventKind::kReset, frame.stream, error);
       erase(frame.stream);
+      wantsAcknowledgement_ = true;
       return true;
     default:
       return fail("a frame has an unknown kind");

@@ -8,7 +8,6 @@ namespace fab::net {
 
 namespace {
 
-constexpr size_t kLength = 4;  // bytes of the length before a packet
 // Packets that the peer has room for, but that only frames without data may use.
 constexpr uint64_t kReserved = 2;
 
@@ -19,22 +18,24 @@ void put(std::vector<uint8_t>& packet, const FrameHeader& frame) {
 
 }  // namespace
 
-std::vector<uint8_t> Session::nextPacket() {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (why_) return {};
+const std::vector<uint8_t>* Session::makePacket() {
+  if (why_) return nullptr;
   if (repeats_ > 0) {
-    const Packet& packet = unacknowledged_[unacknowledged_.size() - repeats_--];
+    Packet& packet = unacknowledged_[unacknowledged_.size() - repeats_--];
     return address(packet.bytes, packet.sequence);
   }
-  std::vector<uint8_t> packet;
-  packet.reserve(kLength + agreement_.packetSize);
-  packet.resize(kLength + sizeof(PacketHeader));
-  if (fill(packet)) {
-    unacknowledged_.push_back({nextSequence_, packet});
-    return address(std::move(packet), nextSequence_++);
+  if (mayNumber(true) && (!active_.empty() || !resets_.empty())) {
+    std::vector<uint8_t> packet;
+    packet.reserve(kLength + agreement_.packetSize);
+    packet.resize(kLength + sizeof(PacketHeader));
+    if (fill(packet)) {
+      unacknowledged_.push_back({nextSequence_, std::move(packet)});
+      return address(unacknowledged_.back().bytes, nextSequence_++);
+    }
   }
-  if (!mustAcknowledge()) return {};
-  return address(std::move(packet), 0);
+  if (!mustAcknowledge()) return nullptr;
+  acknowledgement_.resize(kLength + sizeof(PacketHeader));
+  return address(acknowledgement_, 0);
 }
 
 void Session::acknowledge() {
@@ -48,7 +49,7 @@ void Session::sendAgain() {
 }
 
 // Completes the header, and the length before it.
-std::vector<uint8_t> Session::address(std::vector<uint8_t> packet, uint64_t sequence) {
+const std::vector<uint8_t>* Session::address(std::vector<uint8_t>& packet, uint64_t sequence) {
   PacketHeader header{};
   header.secret = agreement_.secret;
   header.sequence = sequence;
@@ -59,7 +60,7 @@ std::vector<uint8_t> Session::address(std::vector<uint8_t> packet, uint64_t sequ
   const auto length = static_cast<uint32_t>(packet.size() - kLength);
   writeHeader(packet.data(), length);
   writeHeader(packet.data() + kLength, header);
-  return packet;
+  return &packet;
 }
 
 bool Session::mayNumber(bool control) const {
@@ -78,7 +79,6 @@ size_t Session::roomIn(const std::vector<uint8_t>& packet) const {
 // Adds the frames that are to be sent. Returns false if there are none.
 bool Session::fill(std::vector<uint8_t>& packet) {
   const size_t empty = packet.size();
-  if (!mayNumber(true)) return false;
   while (!resets_.empty() && roomIn(packet) >= sizeof(FrameHeader)) {
     const auto [stream, error, kind] = resets_.front();
     put(packet, {stream, kind, 0, 0, error});
@@ -117,8 +117,9 @@ void Session::fillData(Stream& stream, std::vector<uint8_t>& packet) {
     const uint64_t length = std::min<uint64_t>(
         {stream.backlog.size(), stream.room(), room - sizeof(FrameHeader), UINT16_MAX});
     put(packet, {stream.id, FrameKind::kData, 0, static_cast<uint16_t>(length), stream.sent});
-    packet.resize(packet.size() + length);
-    stream.backlog.pop(packet.data() + packet.size() - length, length);
+    stream.backlog.pop(length, [&](const uint8_t* bytes, size_t size) {
+      packet.insert(packet.end(), bytes, bytes + size);
+    });
     stream.sent += length;
     if (stream.writerWaits && stream.backlog.size() <= Stream::kLowBacklog) {
       stream.writerWaits = false;

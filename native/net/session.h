@@ -58,6 +58,8 @@ class Session {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6e73000000000001};
   static constexpr const char* kName = "Session";
 
+  static constexpr size_t kLength = 4;
+
   explicit Session(const Agreement& agreement);
 
   // Opens a stream. Returns its number, 0 if there are too many.
@@ -98,17 +100,29 @@ class Session {
   bool hasPeerEnded(uint32_t stream);
   std::vector<Event> takeEvents();
 
-  // The next packet to send, with its length before it (4 bytes); empty if there is none. It is
-  // kept until the peer has acknowledged it.
-  std::vector<uint8_t> nextPacket();
+  uint32_t packetSize() const { return agreement_.packetSize; }
+  // Passes the next packet to send to `use`, with its length before it (kLength bytes). Returns
+  // false if there is none. The session keeps the packet until the peer has acknowledged it.
+  template <typename Use>
+  bool nextPacket(Use&& use) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::vector<uint8_t>* const packet = makePacket();
+    if (packet != nullptr) use(*packet);
+    return packet != nullptr;
+  }
   // Makes nextPacket() return an acknowledgement, even if nothing else is to be sent.
   void acknowledge();
   // Makes nextPacket() return all packets again that were not acknowledged.
   void sendAgain();
-  // Applies a packet. Returns false if the peer has broken the protocol: why() says how. The
-  // session then applies nothing more.
-  bool receive(const uint8_t* bytes, size_t length);
-  // The same for a part of a stream of packets with their lengths before them.
+  // Applies a packet.
+  enum class Received {
+    kApplied,
+    kForeign,  // it is not of this session: anybody may send such packets to an endpoint
+    kBroken,   // the peer has broken the protocol: why() says how. Nothing more is applied.
+  };
+  Received receive(const uint8_t* bytes, size_t length);
+  // Applies a part of a stream of packets with their lengths before them. Returns false if the peer
+  // has broken the protocol.
   bool receiveFrom(const uint8_t* bytes, size_t length);
   std::string why() const;
 
@@ -148,10 +162,12 @@ class Session {
   void fillControl(Stream& stream, std::vector<uint8_t>& packet);
   void fillData(Stream& stream, std::vector<uint8_t>& packet);
   size_t roomIn(const std::vector<uint8_t>& packet) const;
-  std::vector<uint8_t> address(std::vector<uint8_t> packet, uint64_t sequence);
+  const std::vector<uint8_t>* makePacket();
+  const std::vector<uint8_t>* address(std::vector<uint8_t>& packet, uint64_t sequence);
 
   // receiving.cc
   bool fail(std::string why);
+  bool applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length);
   bool acknowledged(const PacketHeader& header);
   bool apply(const uint8_t* bytes, size_t length);
   bool apply(const FrameHeader& frame, const uint8_t* payload);
@@ -170,6 +186,7 @@ class Session {
   uint64_t allowed_;             // the peer has room for the packets before it
   uint64_t acknowledgedTo_ = 1;  // the peer has the packets before it
   std::deque<Packet> unacknowledged_;
+  std::vector<uint8_t> acknowledgement_;
   size_t repeats_ = 0;  // the first of these that are to be sent again
   std::deque<uint32_t> active_;
   std::deque<Reset> resets_;

@@ -55,12 +55,18 @@ export interface NativeNet {
   netEvents(session: Handle<'Session'>): Uint32Array | undefined;
   /** About `most` bytes of packets to send. */
   netPackets(session: Handle<'Session'>, most: number): Buffer | undefined;
+  /** Writes the next packet to send into memory, from an offset on. Returns its length, 0 if there is none. */
+  netPacket(session: Handle<'Session'>, into: Uint8Array, from: number): number;
+  /** Takes a packet of the peer. Returns why the peer has broken the protocol, if it has. */
+  netTakePacket(session: Handle<'Session'>, bytes: Uint8Array): string | undefined;
   /** Takes bytes of the peer's packets. Returns why the peer has broken the protocol, if it has. */
   netReceive(session: Handle<'Session'>, bytes: Uint8Array): string | undefined;
   /** Makes the next packets acknowledge what has arrived. */
   netAcknowledge(session: Handle<'Session'>): void;
   /** Makes the next packets repeat those that were not acknowledged. */
   netAgain(session: Handle<'Session'>): void;
+  /** Packets that the peer has not acknowledged. */
+  netUnacknowledged(session: Handle<'Session'>): number;
   netCounts(session: Handle<'Session'>): NetCounts;
 }
 

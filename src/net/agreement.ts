@@ -7,6 +7,8 @@ const VERSION = 1;
 const GREETING = `libfabric-net ${VERSION} `;
 const MAX_LINE = 4096; // bytes
 const NONCE = /^[0-9a-f]{32}$/;
+const PROVIDER = /^[\w;-]{0,64}$/;
+const ADDRESS = /^([0-9a-f]{2}){0,256}$/;
 
 /** The parameters that a side proposes. Each applies to what that side receives. */
 export interface Terms {
@@ -23,19 +25,37 @@ export interface Terms {
 
 export const TERMS: Terms = {
   packetSize: 65_536,
-  allowance: 64,
+  allowance: 32,
   window: 256 * 1024,
   maxWindow: 4 * 1024 * 1024,
   maxStreams: 65_536,
 };
 
+/** Where an endpoint of a side is. */
+export interface FabricAddress {
+  readonly provider: string;
+  readonly address: Uint8Array;
+}
+
+/** What both sides have agreed on. */
+export interface Agreement extends NativeAgreement {
+  /** The endpoint of the peer, if it has one. */
+  readonly fabric: FabricAddress | undefined;
+}
+
 /** What a side says first. */
 interface Hello extends Omit<Terms, 'maxWindow'> {
   readonly nonce: string;
   readonly session: number;
+  /** Its provider, and its address in hexadecimal digits; empty without an endpoint. */
+  readonly provider: string;
+  readonly address: string;
 }
 
-const LIMITS: Record<keyof Omit<Hello, 'nonce'>, readonly [from: number, to: number]> = {
+const LIMITS: Record<
+  keyof Omit<Hello, 'nonce' | 'provider' | 'address'>,
+  readonly [from: number, to: number]
+> = {
   packetSize: [1024, 65_536],
   allowance: [8, 65_536],
   window: [65_536, 2 ** 30],
@@ -45,6 +65,12 @@ const LIMITS: Record<keyof Omit<Hello, 'nonce'>, readonly [from: number, to: num
 
 let sessions = 0;
 
+/** A number for a session, which no other one of this thread has. */
+export function newSession(): number {
+  sessions = (sessions + 1) % 2 ** 32;
+  return sessions;
+}
+
 /**
  * Agrees on a session over a connection: each side sends one line. The side with the larger nonce is the first one.
  *
@@ -52,14 +78,18 @@ let sessions = 0;
  */
 export async function agree(
   control: Duplex,
+  session: number,
   terms: Terms,
   timeout: number,
-): Promise<NativeAgreement> {
+  fabric?: FabricAddress,
+): Promise<Agreement> {
   const { maxWindow, ...proposed } = terms;
   const own: Hello = {
     ...proposed,
     nonce: randomBytes(16).toString('hex'),
-    session: ++sessions % 2 ** 32,
+    session,
+    provider: fabric?.provider ?? '',
+    address: Buffer.from(fabric?.address ?? []).toString('hex'),
   };
   control.write(`${GREETING}${JSON.stringify(own)}\n`);
   const peer = helloOf(await readLine(control, timeout));
@@ -78,6 +108,9 @@ export async function agree(
     peerWindow: peer.window,
     maxWindow,
     maxStreams: Math.min(own.maxStreams, peer.maxStreams),
+    fabric: peer.provider
+      ? { provider: peer.provider, address: Buffer.from(peer.address, 'hex') }
+      : undefined,
   };
 }
 
@@ -99,6 +132,10 @@ function helloOf(line: string): Hello {
   }
   if (typeof hello.nonce !== 'string' || !NONCE.test(hello.nonce))
     throw badProtocol('the greeting of the peer has a wrong nonce');
+  if (typeof hello.provider !== 'string' || !PROVIDER.test(hello.provider))
+    throw badProtocol('the greeting of the peer has a wrong provider');
+  if (typeof hello.address !== 'string' || !ADDRESS.test(hello.address))
+    throw badProtocol('the greeting of the peer has a wrong address');
   return hello as unknown as Hello;
 }
 

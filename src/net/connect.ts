@@ -1,12 +1,13 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { agree, TERMS } from './agreement.js';
+import { agree, newSession, TERMS } from './agreement.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { type FabricOptions, Port } from './port.js';
 import { Session } from './session.js';
 
 /** Where to connect to, and how. */
-export interface ConnectOptions extends FabricSocketOptions {
+export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
   readonly host?: string;
   readonly port: number;
   /** Options of tls.connect(), if the server listens with TLS. */
@@ -39,11 +40,14 @@ export function connect(options: ConnectOptions, listener?: () => void): FabricS
 /** Turns a connection into a socket of a session. Both sides call it. */
 export async function upgrade(
   connection: Duplex,
-  options: FabricSocketOptions & { readonly timeout?: number } = {},
+  options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
 ): Promise<FabricSocket> {
-  const agreement = await agree(connection, TERMS, options.timeout ?? CONNECT_TIMEOUT);
-  const session = new Session(connection, agreement);
-  if (agreement.first) return new FabricSocket(options).open(session);
+  const { timeout = CONNECT_TIMEOUT } = options;
+  const session = await meet(connection, options, timeout);
+  if (session.isFirst) {
+    session.start();
+    return new FabricSocket(options).open(session);
+  }
   return new Promise((resolve, reject) => {
     session.onEnd = reject;
     session.opened = (stream) => {
@@ -51,12 +55,13 @@ export async function upgrade(
       resolve(FabricSocket.accepted(session, stream, options));
       session.answer(stream, 0);
     };
+    session.start();
   });
 }
 
 function sessionTo(options: ConnectOptions): Promise<Session> {
   const { host = 'localhost', port, tls } = options;
-  const key = `${host}:${port}`;
+  const key = JSON.stringify([host, port, options.provider, options.driver, options.node]);
   // Options of TLS may have functions and keys, which cannot be compared.
   if (tls !== undefined) return open(options);
   const known = sessions.get(key);
@@ -80,12 +85,31 @@ async function open(options: ConnectOptions, ended: () => void = () => {}): Prom
   );
   control.setNoDelay(true);
   try {
-    const agreement = await agree(control, TERMS, Math.max(1, until - performance.now()));
-    const session = new Session(control, agreement);
+    const session = await meet(control, options, Math.max(1, until - performance.now()));
     session.onEnd = ended;
+    session.start();
     return session;
   } catch (error) {
     control.destroy();
+    throw error;
+  }
+}
+
+/** Agrees on a session over a connection. The caller starts it. */
+export async function meet(
+  control: Duplex,
+  options: FabricOptions,
+  timeout: number,
+): Promise<Session> {
+  const port = options.provider === undefined ? undefined : await Port.take(options);
+  const number = newSession();
+  port?.expect(number);
+  try {
+    const terms = port ? { ...TERMS, packetSize: port.packetSize } : TERMS;
+    return new Session(control, await agree(control, number, terms, timeout, port), port);
+  } catch (error) {
+    port?.ignore(number);
+    port?.release();
     throw error;
   }
 }

@@ -6,13 +6,14 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { agree, TERMS } from './agreement.js';
+import { meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
-import { Session } from './session.js';
+import type { FabricOptions } from './port.js';
+import type { Session } from './session.js';
 
 /** Options of a {@link FabricServer}. */
-export interface ServerOptions extends Pick<FabricSocketOptions, 'allowHalfOpen'> {
+export interface ServerOptions extends Pick<FabricSocketOptions, 'allowHalfOpen'>, FabricOptions {
   /** Options of tls.createServer(): sessions are then agreed over TLS. */
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
@@ -121,15 +122,15 @@ export class FabricServer extends EventEmitter {
     control.setNoDelay(true);
     try {
       const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
-      const agreement = await agree(control, TERMS, timeout);
-      if (this.#isClosing) throw new Error('the server closes');
-      const session = new Session(control, agreement);
+      const session = await meet(control, this.#options, timeout);
       session.onEnd = () => {
         this.#sessions.delete(session);
         this.#closeIfIdle();
       };
       session.opened = (stream) => this.#opened(session, stream);
       this.#sessions.add(session);
+      session.start();
+      if (this.#isClosing) session.close();
     } catch {
       control.destroy();
     } finally {

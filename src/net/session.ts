@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { type Handle, type NativeAgreement, type NetCounts, native } from '../contract/native.js';
+import { type Handle, type NetCounts, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
+import type { Agreement } from './agreement.js';
 import { connectionError } from './errors.js';
+import { ControlPath, FabricPath, type Path } from './path.js';
+import type { Port } from './port.js';
 
-/** Bytes of packets in one write to the control connection. */
-const BURST = 256 * 1024;
 const HEARTBEAT = 1000; // ms without packets until this side acknowledges
 const SILENCE = 5000; // ms without anything from the peer until the session is lost
 
@@ -25,39 +26,80 @@ export interface StreamOwner {
 export const Mode = { Bytes: 0, Messages: 1 } as const;
 
 /**
- * The streams between this process and another one. Their packets travel over a connection of node:net or node:tls.
+ * The streams between this process and another one. Their packets travel over the fabric, or, without one, over the
+ * control connection: that of node:net or node:tls over which the two have met.
  */
 export class Session {
   readonly control: Duplex;
+  /** Whether this side opens the streams with odd numbers. */
+  readonly isFirst: boolean;
   /** Called when the peer has opened a stream. */
   opened: ((stream: number, mode: number) => void) | undefined;
+  /** Called when packets travel over the control connection from now on, because the fabric has failed. */
+  fellBack: ((error: Error) => void) | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
   readonly #handle: Handle<'Session'>;
   readonly #owners = new Map<number, StreamOwner>();
+  readonly #number: number;
+  readonly #port: Port | undefined;
+  #path: Path;
   #error: Error | undefined;
-  #isFull = false;
   #isScheduled = false;
   #isClosing = false;
   #receivedAt = performance.now();
   #sentAt = performance.now();
   #timer: NodeJS.Timeout;
   #references = 0;
+  #holds = false;
 
-  constructor(control: Duplex, agreement: NativeAgreement) {
+  /** @param port the endpoint of this side, if it has one. The session releases it. */
+  constructor(control: Duplex, agreement: Agreement, port?: Port) {
     this.control = control;
+    this.#number = agreement.session;
+    this.isFirst = agreement.first;
     this.#handle = native.netSession(agreement);
-    control.on('data', this.#received);
-    control.on('drain', () => {
-      this.#isFull = false;
-      this.#send();
-    });
+    this.#port = port;
+    this.#path = this.#pathTo(agreement, port);
+    control.on('data', this.#received).pause();
     control.on('error', (error) => this.fail(error));
     control.on('end', () => control.end());
     control.on('close', () => this.fail(connectionError('ECONNRESET', 'the peer is gone', 'read')));
     this.#timer = setInterval(this.#watch, HEARTBEAT / 2).unref();
-    this.#holdLoop();
-    control.resume();
+    (control as Partial<Pick<NodeJS.Timeout, 'unref'>>).unref?.();
+  }
+
+  /** Takes packets, after `opened` and `onEnd` were set. */
+  start(): void {
+    this.#port?.listen(this.#number, this.#receivedPacket);
+    this.control.resume();
+  }
+
+  #pathTo({ fabric }: Agreement, port: Port | undefined): Path {
+    const room = () => this.#send();
+    if (port === undefined) return new ControlPath(this.#handle, this.control, room);
+    // The peer may send over the fabric even if this side cannot.
+    if (fabric === undefined || fabric.provider !== port.provider)
+      return new ControlPath(this.#handle, this.control, room);
+    const peer = port.meet(fabric.address);
+    return new FabricPath(this.#handle, port, peer, { room, failed: this.#pathFailed });
+  }
+
+  // What the peer has not acknowledged is sent again. The peer applies each packet once.
+  readonly #pathFailed = (error: Error): void => {
+    if (this.#error !== undefined || this.#path.name === 'control') return;
+    this.fellBack?.(error);
+    this.#holdLoop(false);
+    this.#path.close();
+    this.#path = new ControlPath(this.#handle, this.control, () => this.#send());
+    native.netAgain(this.#handle);
+    this.#send();
+    this.#holdLoop(true);
+  };
+
+  /** The provider whose endpoints carry the packets, or 'control'. */
+  get path(): string {
+    return this.#path.name;
   }
 
   /** Why the session has ended. */
@@ -122,13 +164,16 @@ export class Session {
   /** Changes the number of those who keep the event loop alive. */
   hold(change: 1 | -1): void {
     this.#references += change;
-    this.#holdLoop();
+    this.#holdLoop(true);
   }
 
-  #holdLoop(): void {
-    const { control } = this as { control: Partial<Pick<NodeJS.Timeout, 'ref' | 'unref'>> };
-    if (this.#references > 0) control.ref?.();
-    else control.unref?.();
+  // Until the peer has what was written, the process must not end.
+  #holdLoop(may: boolean): void {
+    const holds =
+      may && (this.#references > 0 || native.netUnacknowledged(this.#handle) > 0) && !this.#error;
+    if (holds === this.#holds) return;
+    this.#holds = holds;
+    this.#path.hold(holds);
   }
 
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
@@ -144,6 +189,10 @@ export class Session {
     this.#error = error;
     clearInterval(this.#timer);
     this.control.destroy();
+    this.#holdLoop(false);
+    this.#path.close();
+    this.#port?.ignore(this.#number);
+    this.#port?.release();
     this.onEnd?.(error);
     const owners = [...this.#owners];
     this.#owners.clear();
@@ -155,11 +204,21 @@ export class Session {
   readonly #received = (bytes: Buffer): void => {
     if (this.#error !== undefined) return;
     this.#receivedAt = performance.now();
-    const broken = native.netReceive(this.#handle, bytes);
+    this.#took(native.netReceive(this.#handle, bytes));
+  };
+
+  readonly #receivedPacket = (packet: Uint8Array): void => {
+    if (this.#error !== undefined) return;
+    this.#receivedAt = performance.now();
+    this.#took(native.netTakePacket(this.#handle, packet));
+  };
+
+  #took(broken: string | undefined): void {
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
     else this.#send();
-  };
+    if (this.#references === 0) this.#holdLoop(true);
+  }
 
   #deliver(): void {
     const events = native.netEvents(this.#handle);
@@ -215,14 +274,11 @@ export class Session {
   };
 
   #send(): void {
-    while (!this.#isFull && this.#error === undefined) {
-      const packets = native.netPackets(this.#handle, BURST);
-      if (packets === undefined) break;
-      this.#sentAt = performance.now();
-      this.#isFull = !this.control.write(packets);
-    }
+    if (this.#error !== undefined) return;
+    if (this.#path.send()) this.#sentAt = performance.now();
     this.#deliver(); // writers whose bytes have left
-    if (this.#isClosing && !this.#isFull && this.#owners.size === 0) this.control.end();
+    if (!this.#isClosing || this.#owners.size > 0) return;
+    if (native.netUnacknowledged(this.#handle) === 0) this.control.end();
   }
 
   // A control connection learns nothing of a power failure.

@@ -91,7 +91,7 @@ export class Outbox {
     if (packet === undefined) return;
     packet.delivered = true;
     if (status === 0 && this.#confirms === undefined) {
-      this.#firstConfirmation ??= setTimeout(this.#confirmsNothing, FIRST_CONFIRMATION).unref();
+      this.#firstConfirmation ??= setTimeout(this.#firstIsOverdue, FIRST_CONFIRMATION).unref();
       return;
     }
     if (status === 0 && this.#confirms) return;
@@ -105,7 +105,13 @@ export class Outbox {
     this.#progress();
   }
 
+  // If the event loop was busy, a confirmation may wait behind this timer.
+  readonly #firstIsOverdue = () => {
+    setImmediate(this.#confirmsNothing).unref();
+  };
+
   readonly #confirmsNothing = () => {
+    if (this.#confirms !== undefined) return;
     this.#confirms = false;
     this.#resolveDelivered();
     this.#progress();

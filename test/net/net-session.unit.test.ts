@@ -256,7 +256,7 @@ describe('a peer that breaks the protocol loses its session', () => {
     ['acknowledges one that was not sent', (packet) => packet.writeBigUInt64LE(99n, 4 + 24)],
     ['exceeds what this side has room for', (packet) => packet.writeBigUInt64LE(99n, 4 + 16)],
     ['longer than agreed', (packet) => packet.writeUInt32LE(2049, 0)],
-    ['wrong length', (packet) => packet.writeUInt32LE(39, 0)],
+    ['not of this session', (packet) => packet.writeUInt32LE(39, 0)],
     ['does not exist', (packet) => packet.writeUInt32LE(99, frame)],
     [
       'unknown kind',

@@ -1,4 +1,5 @@
 // Sockets of libfabric/net behave as those of node:net. Each test runs over both.
+import '../support/softefa.js';
 import { once } from 'node:events';
 import * as tcp from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -10,8 +11,19 @@ interface Library {
   connect(options: tcp.NetConnectOpts, listener?: () => void): Socket;
 }
 
+const over = (options: object): Library => ({
+  createServer: (more, listener) =>
+    fabric.createServer({ ...options, ...more }, listener as never) as unknown as tcp.Server,
+  connect: (more, listener) =>
+    fabric.connect({ ...options, ...more } as never, listener) as unknown as Socket,
+});
+
 const libraries: [string, Library][] = [
-  ['libfabric/net', fabric as unknown as Library],
+  ['libfabric/net over shm', over({ provider: 'shm' })],
+  ['libfabric/net over shm, loop driver', over({ provider: 'shm', driver: 'loop' })],
+  ['libfabric/net over efa', over({ provider: 'efa' })],
+  ['libfabric/net over tcp', over({ provider: 'tcp', node: '127.0.0.1' })],
+  ['libfabric/net without a fabric', over({})],
   ['node:net', tcp as unknown as Library],
 ];
 
