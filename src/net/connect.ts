@@ -18,7 +18,8 @@ export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
   readonly timeout?: number;
 }
 
-const CONNECT_TIMEOUT = 5000;
+/** Milliseconds for a connection and an agreement. */
+export const CONNECT_TIMEOUT = 5000;
 
 // The sessions that connect() of this thread has opened, by what they were opened with.
 const sessions = new Map<string, Promise<Session>>();

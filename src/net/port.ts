@@ -41,7 +41,6 @@ export class Port {
   readonly #waiting = new Set<() => void>();
   #pieces = 0;
   #growing: Promise<void> | undefined;
-  #users = 0;
   #references = 0;
 
   private constructor(endpoint: PortEndpoint, key: string) {
@@ -51,21 +50,24 @@ export class Port {
     endpoint.unref();
   }
 
-  // The ports of this thread, by their options.
-  static readonly #ports = new Map<string, Promise<Port>>();
+  // The ports of this thread, by their options, and the number of their users.
+  static readonly #ports = new Map<string, { opening: Promise<Port>; users: number }>();
 
-  /** The port with these options. Each call needs a release(). */
+  /** The port with these options. Each call that succeeds needs a release(). */
   static async take(options: FabricOptions): Promise<Port> {
     const key = JSON.stringify([options.provider, options.driver, options.node]);
-    let opening = Port.#ports.get(key);
-    if (opening === undefined) {
-      opening = Port.#open(options, key);
-      Port.#ports.set(key, opening);
-      opening.catch(() => Port.#ports.delete(key));
+    let known = Port.#ports.get(key);
+    if (known === undefined) {
+      known = { opening: Port.#open(options, key), users: 0 };
+      Port.#ports.set(key, known);
     }
-    const port = await opening;
-    port.#users += 1;
-    return port;
+    known.users += 1;
+    try {
+      return await known.opening;
+    } catch (error) {
+      Port.#ports.delete(key);
+      throw error;
+    }
   }
 
   static async #open({ provider, driver, node }: FabricOptions, key: string): Promise<Port> {
@@ -83,8 +85,8 @@ export class Port {
 
   /** Closes the endpoint after the last user. */
   release(): void {
-    this.#users -= 1;
-    if (this.#users > 0) return;
+    const known = Port.#ports.get(this.#key);
+    if (known === undefined || --known.users > 0) return;
     Port.#ports.delete(this.#key);
     this.#endpoint.close().catch(() => {}); // the provider has broken it
   }

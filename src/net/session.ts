@@ -7,7 +7,10 @@ import { ControlPath, FabricPath, type Path } from './path.js';
 import type { Port } from './port.js';
 
 const HEARTBEAT = 1000; // ms without packets until this side acknowledges
-const SILENCE = 5000; // ms without anything from the peer until the session is lost
+// ms without anything from the peer until packets travel over the control connection, and until the session is lost.
+// The event loop of the peer may be busy.
+const SILENCE = 10_000;
+const LOSS = 30_000;
 
 /** What a stream's owner learns of it. */
 export interface StreamOwner {
@@ -49,6 +52,7 @@ export class Session {
   #isClosing = false;
   #receivedAt = performance.now();
   #sentAt = performance.now();
+  #watchedAt = performance.now();
   #timer: NodeJS.Timeout;
   #references = 0;
   #holds = false;
@@ -284,11 +288,18 @@ export class Session {
   // A control connection learns nothing of a power failure.
   readonly #watch = (): void => {
     const now = performance.now();
-    if (now - this.#receivedAt > SILENCE) {
+    // If this event loop was busy, packets may wait behind this timer.
+    if (now - this.#watchedAt > 2 * HEARTBEAT) this.#receivedAt = now;
+    this.#watchedAt = now;
+    const silence = now - this.#receivedAt;
+    if (silence > LOSS) {
       this.fail(connectionError('ETIMEDOUT', 'the peer is silent', 'read'));
-    } else if (now - this.#sentAt >= HEARTBEAT) {
-      native.netAcknowledge(this.#handle);
-      this.#send();
+      return;
     }
+    if (silence > SILENCE)
+      this.#pathFailed(connectionError('ETIMEDOUT', 'the peer is silent', 'read'));
+    if (now - this.#sentAt < HEARTBEAT) return;
+    native.netAcknowledge(this.#handle);
+    this.#send();
   };
 }

@@ -77,7 +77,7 @@ test('delivery counts for a peer that confirms nothing, and not for one that doe
   send(3);
   outbox.delivered(1, 0, '');
   expect(await settled()).toEqual({ pending: 3 });
-  await vi.advanceTimersByTimeAsync(50); // it has not answered
+  await vi.advanceTimersByTimeAsync(51); // it has not answered
   expect(await settled()).toEqual({ ok: 1, pending: 2 });
   outbox.taken(Taken.Some, []);
   outbox.delivered(2, 0, '');
@@ -99,6 +99,18 @@ test('a peer whose first confirmation comes soon confirms what was delivered bef
   outbox.taken(Taken.Some, [2]);
   expect(await settled()).toEqual({ ok: 2 });
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a first confirmation that waits behind an overdue timer counts', async () => {
+  const { outbox, send, settled } = outboxOf();
+  send(2);
+  outbox.delivered(1, 0, '');
+  vi.advanceTimersByTime(50); // the event loop was busy, and reads the confirmation next
+  outbox.taken(Taken.Some, []);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await settled()).toEqual({ pending: 2 });
+  outbox.taken(Taken.Some, [1, 2]);
+  expect(await settled()).toEqual({ ok: 2 });
 });
 
 test('messages that a closed engine has not taken are rejected', async () => {

@@ -1,0 +1,109 @@
+// HTTP servers of today at their own ports, which clients with a FabricAgent reach over the fabric.
+import '../support/softefa.js';
+import { once } from 'node:events';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { attach, FabricAgent } from '../../dist/net/index.js';
+
+const cases: [string, object][] = [
+  ['shm', { provider: 'shm' }],
+  ['efa', { provider: 'efa' }],
+  ['no fabric', {}],
+];
+
+const echo: http.RequestListener = async (request, response) => {
+  const body = Buffer.concat(await request.toArray());
+  response.setHeader('x-socket', request.socket.constructor.name);
+  response.end(body);
+};
+
+async function listen(server: http.Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+function send(request: http.ClientRequest, body: Buffer) {
+  return new Promise<{ socket: string; body: Buffer }>((resolve, reject) => {
+    request.on('error', reject);
+    request.on('response', async (response) => {
+      const bytes = Buffer.concat(await response.toArray());
+      resolve({ socket: String(response.headers['x-socket']), body: bytes });
+    });
+    request.end(body);
+  });
+}
+
+describe.each(cases)('%s', (_name, options) => {
+  test('requests of an agent travel over the fabric, those of others over TCP', async () => {
+    const server = http.createServer(echo);
+    attach(server, options);
+    const port = await listen(server);
+    const agent = new FabricAgent({ keepAlive: true, ...options });
+    onTestFinished(() => agent.destroy());
+    const ask = (size: number, by?: http.Agent) => {
+      const body = Buffer.alloc(size, 'body');
+      const request = http.request({
+        port,
+        host: '127.0.0.1',
+        method: 'POST',
+        ...(by && { agent: by }),
+      });
+      return send(request, body).then((got) => [got.socket, got.body.equals(body)]);
+    };
+    for (const size of [0, 1000, 3_000_000]) {
+      expect(await ask(size, agent)).toEqual(['FabricSocket', true]);
+    }
+    const all = await Promise.all(Array.from({ length: 40 }, () => ask(5000, agent)));
+    expect(all).toEqual(all.map(() => ['FabricSocket', true]));
+    expect(await ask(1000)).toEqual(['Socket', true]);
+  });
+});
+
+test('an agent stays on TCP if the server does not offer the fabric', async () => {
+  const port = await listen(http.createServer(echo));
+  const agent = new FabricAgent({ provider: 'shm' });
+  onTestFinished(() => agent.destroy());
+  const request = http.request({ port, host: '127.0.0.1', agent, method: 'POST' });
+  expect(await send(request, Buffer.from('x'))).toEqual({
+    socket: 'Socket',
+    body: Buffer.from('x'),
+  });
+});
+
+test('a request for another upgrade is answered as without attach()', async () => {
+  const server = http.createServer(echo);
+  attach(server, { provider: 'shm' });
+  const port = await listen(server);
+  const request = http.request({
+    port,
+    host: '127.0.0.1',
+    headers: { connection: 'Upgrade', upgrade: 'other' },
+  });
+  expect((await send(request, Buffer.alloc(0))).socket).toBe('Socket');
+});
+
+test('over TLS, the session is of the server with the certificate', async () => {
+  const { TEST_KEY, TEST_CERT } = await import('../support/certificate.js');
+  const server = https.createServer({ key: TEST_KEY, cert: TEST_CERT }, (request, response) => {
+    const { encrypted } = request.socket as { encrypted?: boolean };
+    response.setHeader('x-socket', `${request.socket.constructor.name} ${encrypted}`);
+    response.end();
+  });
+  attach(server, { provider: 'shm' });
+  const port = await listen(server);
+  const agent = new FabricAgent({ keepAlive: true, provider: 'shm' });
+  onTestFinished(() => agent.destroy());
+  const options = { port, host: 'localhost', agent: agent as unknown as https.Agent };
+  const trusted = https.request({ ...options, ca: TEST_CERT });
+  expect((await send(trusted, Buffer.alloc(0))).socket).toBe('FabricSocket true');
+  await expect(send(https.request(options), Buffer.alloc(0))).rejects.toThrow(
+    /self-signed|certificate/,
+  );
+});
