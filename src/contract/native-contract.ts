@@ -1,6 +1,6 @@
 // The contract with C++: the functions that the addon exports, in the order of libfabric's headers. A comment above a
-// function shows the C calls that it makes. native-memory.ts, native-transfer.ts and native-net.ts hold the rest of the contract. Every
-// function throws FabricError, or an error for misuse.
+// function shows the C calls that it makes. native-memory.ts, native-transfer.ts and native-net.ts hold the rest of the
+// contract. Every function throws FabricError, or an error for misuse.
 //
 // These calls have no function here:
 // - fi_send(3), fi_tsend(3), fi_write(3), fi_read(3), fi_atomic(3) and their variants, fi_cq_read(3),

@@ -2,6 +2,7 @@ import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:ne
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { agree, newSession, TERMS } from './agreement.js';
+import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { type FabricOptions, Port } from './port.js';
 import { Session } from './session.js';
@@ -119,9 +120,7 @@ function connected(control: Socket, event: string, timeout: number): Promise<Soc
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       const detail = `no connection within ${timeout} ms`;
-      control.destroy(
-        Object.assign(new Error(`connect ETIMEDOUT: ${detail}`), { code: 'ETIMEDOUT' }),
-      );
+      control.destroy(connectionError('ETIMEDOUT', detail, 'connect'));
     }, timeout);
     const onError = (error: Error) => {
       clearTimeout(timer);

@@ -18,6 +18,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './port.js';
 import type { Session } from './session.js';
@@ -131,7 +132,9 @@ export class FabricAgent extends Agent {
     const request = isSecure(wanted)
       ? requestHttps(options as RequestOptions)
       : requestHttp(options as ClientRequestArgs);
-    request.setTimeout(CONNECT_TIMEOUT, () => request.destroy(new Error('connect ETIMEDOUT')));
+    request.setTimeout(CONNECT_TIMEOUT, () =>
+      request.destroy(connectionError('ETIMEDOUT', 'no answer', 'connect')),
+    );
     request.end();
     return this.#upgraded(request, ended);
   }

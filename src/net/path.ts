@@ -7,9 +7,7 @@ import type { Port } from './port.js';
 export interface Path {
   /** The provider; 'control' for the control connection. */
   readonly name: string;
-  /** Whether packets wait for room. */
-  readonly isFull: boolean;
-  /** Sends the packets that the session has, as far as there is room. */
+  /** Sends the packets that the session has, as far as there is room. Returns whether there were any. */
   send(): boolean;
   /** Sets whether it keeps the event loop alive. */
   hold(on: boolean): void;
@@ -34,10 +32,6 @@ export class ControlPath implements Path {
       this.#isFull = false;
       room();
     });
-  }
-
-  get isFull(): boolean {
-    return this.#isFull;
   }
 
   send(): boolean {
@@ -88,13 +82,13 @@ export class FabricPath implements Path {
     this.#failed = failed;
   }
 
-  get isFull(): boolean {
+  get #isFull(): boolean {
     return this.#waits || this.#inFlight >= MOST;
   }
 
   send(): boolean {
     let hasSent = false;
-    while (!this.isFull && !this.#isClosed) {
+    while (!this.#isFull && !this.#isClosed) {
       const slot = this.#port.slot(this.#hasRoom);
       if (slot === undefined) {
         this.#waits = true;
@@ -108,7 +102,7 @@ export class FabricPath implements Path {
       hasSent = true;
       this.#inFlight += 1;
       const wasFull = () => {
-        const isFull = this.isFull;
+        const isFull = this.#isFull;
         this.#inFlight -= 1;
         this.#port.giveBack(slot);
         return isFull;

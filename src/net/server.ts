@@ -6,7 +6,7 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { meet } from './connect.js';
+import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { type FabricOptions, Port } from './port.js';
@@ -29,7 +29,6 @@ type ListenArguments =
   | [path: string, listener?: () => void]
   | [options: ListenOptions, listener?: () => void];
 
-const AGREEMENT_TIMEOUT = 5000;
 const MAX_AGREEMENTS = 256; // at the same time
 
 /** Accepts sockets. It is used as a net.Server is. */
@@ -134,7 +133,7 @@ export class FabricServer extends EventEmitter {
     this.#agreements += 1;
     control.setNoDelay(true);
     try {
-      const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
+      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
       const session = await meet(control, this.#options, timeout);
       session.onEnd = () => {
         this.#sessions.delete(session);

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { type Handle, type NetCounts, native } from '../contract/native.js';
+import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
 import type { Agreement } from './agreement.js';
-import { connectionError } from './errors.js';
+import { connectionError, numberOf } from './errors.js';
 import { ControlPath, FabricPath, type Path } from './path.js';
 import type { Port } from './port.js';
 
@@ -80,13 +80,14 @@ export class Session {
   }
 
   #pathTo({ fabric }: Agreement, port: Port | undefined): Path {
-    const room = () => this.#send();
-    if (port === undefined) return new ControlPath(this.#handle, this.control, room);
-    // The peer may send over the fabric even if this side cannot.
-    if (fabric === undefined || fabric.provider !== port.provider)
-      return new ControlPath(this.#handle, this.control, room);
+    if (port === undefined || fabric?.provider !== port.provider) return this.#controlPath();
     const peer = port.meet(fabric.address);
+    const room = () => this.#send();
     return new FabricPath(this.#handle, port, peer, { room, failed: this.#pathFailed });
+  }
+
+  #controlPath(): Path {
+    return new ControlPath(this.#handle, this.control, () => this.#send());
   }
 
   // What the peer has not acknowledged is sent again. The peer applies each packet once.
@@ -95,7 +96,7 @@ export class Session {
     this.fellBack?.(error);
     this.#holdLoop(false);
     this.#path.close();
-    this.#path = new ControlPath(this.#handle, this.control, () => this.#send());
+    this.#path = this.#controlPath();
     native.netAgain(this.#handle);
     this.#send();
     this.#holdLoop(true);
@@ -109,10 +110,6 @@ export class Session {
   /** Why the session has ended. */
   get error(): Error | undefined {
     return this.#error;
-  }
-
-  get counts(): NetCounts {
-    return native.netCounts(this.#handle);
   }
 
   /** Opens a stream. Returns its number, 0 if there are too many. */
@@ -205,19 +202,13 @@ export class Session {
     }
   }
 
-  readonly #received = (bytes: Buffer): void => {
+  readonly #received = (bytes: Buffer): void => this.#apply('netReceive', bytes);
+  readonly #receivedPacket = (packet: Uint8Array): void => this.#apply('netTakePacket', packet);
+
+  #apply(call: 'netReceive' | 'netTakePacket', bytes: Uint8Array): void {
     if (this.#error !== undefined) return;
     this.#receivedAt = performance.now();
-    this.#took(native.netReceive(this.#handle, bytes));
-  };
-
-  readonly #receivedPacket = (packet: Uint8Array): void => {
-    if (this.#error !== undefined) return;
-    this.#receivedAt = performance.now();
-    this.#took(native.netTakePacket(this.#handle, packet));
-  };
-
-  #took(broken: string | undefined): void {
+    const broken = native[call](this.#handle, bytes);
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
     else this.#send();
@@ -243,7 +234,7 @@ export class Session {
     switch (kind) {
       case NetEvent.Opened:
         if (this.opened) this.opened(stream, value);
-        else this.answer(stream, 111);
+        else this.answer(stream, numberOf('ECONNREFUSED'));
         break;
       case NetEvent.Accepted:
         owner?.accepted();
