@@ -36,5 +36,6 @@ void exportTransferOrders(Napi::Object exports);
 void exportTransferMemory(Napi::Object exports);
 // The sessions of libfabric/net.
 void exportNet(Napi::Object exports);
+void exportNetPorts(Napi::Object exports);
 
 }  // namespace fab

@@ -98,20 +98,24 @@ Napi::Value netReset(const Napi::CallbackInfo& args) {
 // netTake(session, stream): the bytes that have arrived, null at the end, undefined if there are
 // none yet
 Napi::Value netTake(const Napi::CallbackInfo& args) {
-  Napi::Value bytes;
-  const auto taken = sessionOf(args).take(streamOf(args), [&](size_t length) {
-    const auto buffer = Napi::Buffer<uint8_t>::New(args.Env(), length);
-    bytes = buffer;
-    return buffer.Data();
-  });
-  switch (taken) {
-    case Session::Taken::kBytes:
-      return bytes;
+  std::vector<net::Chunk> chunks;
+  switch (sessionOf(args).take(streamOf(args), chunks)) {
     case Session::Taken::kEnd:
       return args.Env().Null();
-    default:
+    case Session::Taken::kNothing:
       return args.Env().Undefined();
+    case Session::Taken::kBytes:
+      break;
   }
+  size_t length = 0;
+  for (const net::Chunk& chunk : chunks) length += chunk.size();
+  const auto bytes = Napi::Buffer<uint8_t>::New(args.Env(), length);
+  uint8_t* to = bytes.Data();
+  for (const net::Chunk& chunk : chunks) {
+    std::memcpy(to, chunk.data(), chunk.size());
+    to += chunk.size();
+  }
+  return bytes;
 }
 
 Napi::Value netHasPeerEnded(const Napi::CallbackInfo& args) {
@@ -120,53 +124,39 @@ Napi::Value netHasPeerEnded(const Napi::CallbackInfo& args) {
 
 // netEvents(session): kind, stream and value of each event; undefined if there are none
 Napi::Value netEvents(const Napi::CallbackInfo& args) {
-  const std::vector<net::Event> events = sessionOf(args).takeEvents();
-  if (events.empty()) return args.Env().Undefined();
+  Session& session = sessionOf(args);
+  if (!session.hasEvents()) return args.Env().Undefined();
+  const std::vector<net::Event> events = session.takeEvents();
   auto result = Napi::Uint32Array::New(args.Env(), events.size() * 3);
   static_assert(sizeof(net::Event) == 3 * sizeof(uint32_t));
   std::memcpy(result.Data(), events.data(), events.size() * sizeof(net::Event));
   return result;
 }
 
-// netPackets(session, most): packets to send, with their lengths before them, until they have
-// `most` bytes; undefined if there are none
+// netPackets(session, most): packets to send over the control connection, with their lengths before
+// them, until they have `most` bytes; undefined if there are none
 Napi::Value netPackets(const Napi::CallbackInfo& args) {
   Session& session = sessionOf(args);
   const size_t most = unsignedFromJs(args[1], "most", UINT32_MAX);
-  std::vector<uint8_t> bytes;
-  const auto add = [&](const std::vector<uint8_t>& packet) {
-    bytes.insert(bytes.end(), packet.begin(), packet.end());
-  };
-  bool any = session.nextPacket(add);
-  while (any && bytes.size() < most) any = session.nextPacket(add);
-  if (bytes.empty()) return args.Env().Undefined();
-  return Napi::Buffer<uint8_t>::Copy(args.Env(), bytes.data(), bytes.size());
-}
-
-// netPacket(session, into, from): writes the next packet to send into memory, from an offset on.
-// Returns its length, 0 if there is none.
-Napi::Value netPacket(const Napi::CallbackInfo& args) {
-  Session& session = sessionOf(args);
-  Napi::Uint8Array into = bytesOf(args[1], "into");
-  const size_t from = unsignedFromJs(args[2], "from", into.ByteLength());
-  const size_t room = into.ByteLength() - from;
-  if (room < session.packetSize()) throwOutOfRange("from", "room for a packet", args[2]);
-  size_t length = 0;
-  session.nextPacket([&](const std::vector<uint8_t>& packet) {
-    length = packet.size() - Session::kLength;
-    std::memcpy(into.Data() + from, packet.data() + Session::kLength, length);
-  });
-  return Napi::Number::New(args.Env(), static_cast<double>(length));
-}
-
-// netTakePacket(session, bytes): a packet of the peer. Returns why the peer has broken the
-// protocol, if it has.
-Napi::Value netTakePacket(const Napi::CallbackInfo& args) {
-  Session& session = sessionOf(args);
-  const Napi::Uint8Array bytes = bytesOf(args[1], "bytes");
-  if (session.receive(bytes.Data(), bytes.ByteLength()) != Session::Received::kBroken)
-    return args.Env().Undefined();
-  return Napi::String::New(args.Env(), session.why());
+  const auto now = net::Clock::now();
+  std::vector<net::Outgoing> packets;
+  size_t size = 0;
+  while (packets.empty() || size < most) {
+    auto packet = session.nextPacket(Session::kControl, now);
+    if (!packet) break;
+    size += Session::kLength + packet->length;
+    packets.push_back(std::move(*packet));
+  }
+  if (packets.empty()) return args.Env().Undefined();
+  const auto bytes = Napi::Buffer<uint8_t>::New(args.Env(), size);
+  uint8_t* to = bytes.Data();
+  for (const net::Outgoing& packet : packets) {
+    const auto length = static_cast<uint32_t>(packet.length);
+    std::memcpy(to, &length, Session::kLength);
+    std::memcpy(to + Session::kLength, packet.buffer->data + packet.begin, length);
+    to += Session::kLength + length;
+  }
+  return bytes;
 }
 
 // netReceive(session, bytes): a part of the peer's packets. Returns why the peer has broken the
@@ -184,15 +174,19 @@ Napi::Value netAcknowledge(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// netAgain(session): the next packets include those that were not acknowledged
+// netAgain(session): the next packets include those that the control connection has not delivered
 Napi::Value netAgain(const Napi::CallbackInfo& args) {
-  sessionOf(args).sendAgain();
+  sessionOf(args).sendAgain(Session::kControl);
   return args.Env().Undefined();
 }
 
-Napi::Value netUnacknowledged(const Napi::CallbackInfo& args) {
-  return Napi::Number::New(args.Env(),
-                           static_cast<double>(sessionOf(args).counts().unacknowledged));
+// netIsDelivered(session): whether the peer has everything that was written
+Napi::Value netIsDelivered(const Napi::CallbackInfo& args) {
+  return Napi::Boolean::New(args.Env(), sessionOf(args).isDelivered());
+}
+
+Napi::Value netWhy(const Napi::CallbackInfo& args) {
+  return Napi::String::New(args.Env(), sessionOf(args).why());
 }
 
 Napi::Value netCounts(const Napi::CallbackInfo& args) {
@@ -218,13 +212,13 @@ void exportNet(Napi::Object exports) {
   exportFunction<netHasPeerEnded>(exports, "netHasPeerEnded");
   exportFunction<netEvents>(exports, "netEvents");
   exportFunction<netPackets>(exports, "netPackets");
-  exportFunction<netPacket>(exports, "netPacket");
-  exportFunction<netTakePacket>(exports, "netTakePacket");
   exportFunction<netReceive>(exports, "netReceive");
   exportFunction<netAcknowledge>(exports, "netAcknowledge");
   exportFunction<netAgain>(exports, "netAgain");
-  exportFunction<netUnacknowledged>(exports, "netUnacknowledged");
+  exportFunction<netIsDelivered>(exports, "netIsDelivered");
+  exportFunction<netWhy>(exports, "netWhy");
   exportFunction<netCounts>(exports, "netCounts");
+  exportNetPorts(exports);
 }
 
 }  // namespace fab

@@ -3,62 +3,91 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
+#include <utility>
 #include <vector>
+
+#include "buffer_pool.h"
 
 namespace fab::net {
 
-// Bytes in order.
+// Bytes in a buffer.
+struct Chunk {
+  BufferRef buffer;
+  size_t begin = 0;
+  size_t end = 0;
+  size_t limit = 0;  // bytes may be added up to here
+
+  const uint8_t* data() const { return buffer->data + begin; }
+  size_t size() const { return end - begin; }
+  size_t room() const { return limit > end ? limit - end : 0; }
+  void append(const uint8_t* bytes, size_t length) {
+    std::memcpy(buffer->data + end, bytes, length);
+    end += length;
+  }
+};
+
+// Bytes in order. An empty queue holds no memory.
 class ByteQueue {
  public:
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  const Chunk& front() const { return chunks_[first_]; }
+  // The last chunk, if there is one.
+  Chunk* back() { return empty() ? nullptr : &chunks_.back(); }
+  size_t chunks() const { return chunks_.size() - first_; }
 
-  void push(const uint8_t* bytes, size_t length) {
+  void push(Chunk chunk) {
+    if (first_ > kKept && first_ > chunks_.size() / 2) dropPopped();
+    size_ += chunk.size();
+    chunks_.push_back(std::move(chunk));
+  }
+  // Copies bytes to the end of the last chunk, which has room for them.
+  void append(const uint8_t* bytes, size_t length) {
+    chunks_.back().append(bytes, length);
     size_ += length;
-    while (length > 0) {
-      if (blocks_.empty() || blocks_.back().size() == kBlock) {
-        blocks_.emplace_back();
-        blocks_.back().reserve(std::min(length + kSpare, kBlock));
-      }
-      std::vector<uint8_t>& last = blocks_.back();
-      const size_t part = std::min(length, kBlock - last.size());
-      last.insert(last.end(), bytes, bytes + part);
-      bytes += part;
-      length -= part;
-    }
   }
-
-  // Removes the first `length` bytes, of at most size(). Passes them to `use`, in pieces.
-  template <typename Use>
-  void pop(size_t length, Use&& use) {
-    size_ -= length;
-    while (length > 0) {
-      const std::vector<uint8_t>& first = blocks_.front();
-      const size_t part = std::min(length, first.size() - used_);
-      use(first.data() + used_, part);
-      length -= part;
-      used_ += part;
-      if (used_ < first.size()) return;
-      blocks_.pop_front();
-      used_ = 0;
-    }
+  Chunk popChunk() {
+    Chunk chunk = std::move(chunks_[first_++]);
+    size_ -= chunk.size();
+    if (empty()) clear();
+    return chunk;
   }
-
-  // Moves these bytes to memory.
+  // Moves the first `length` bytes, of at most size().
   void pop(uint8_t* to, size_t length) {
-    pop(length, [&](const uint8_t* bytes, size_t size) {
-      std::memcpy(to, bytes, size);
-      to += size;
-    });
+    while (length > 0) {
+      Chunk& first = chunks_[first_];
+      const size_t part = std::min(length, first.size());
+      std::memcpy(to, first.data(), part);
+      to += part;
+      length -= part;
+      size_ -= part;
+      first.begin += part;
+      if (first.size() == 0) first = {}, ++first_;
+    }
+    if (empty()) clear();
+  }
+  // Moves everything.
+  std::vector<Chunk> popAll() {
+    dropPopped();
+    size_ = 0;
+    return std::exchange(chunks_, {});
   }
 
  private:
-  static constexpr size_t kBlock = 64 << 10;
-  static constexpr size_t kSpare = 1 << 10;  // for small pieces that follow
+  void dropPopped() {
+    chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<ptrdiff_t>(first_));
+    first_ = 0;
+  }
+  void clear() {
+    chunks_.clear();
+    first_ = 0;
+    if (chunks_.capacity() > kKept) chunks_.shrink_to_fit();
+  }
 
-  std::deque<std::vector<uint8_t>> blocks_;
-  size_t used_ = 0;  // bytes of the first block that were popped
+  static constexpr size_t kKept = 8;  // places for chunks
+
+  std::vector<Chunk> chunks_;
+  size_t first_ = 0;  // of the chunks
   size_t size_ = 0;
 };
 

@@ -31,6 +31,7 @@ enum class FrameKind : uint8_t {
   kWindow,    // value: the receiver may send the bytes before this offset
   kEnd,       // the sender sends no more. value: the number of bytes that it has sent
   kReset,     // the sender neither sends nor receives any more. value: the error number
+  kReturn,    // the sender gives back allowance: it sends no packet from this number on
 };
 
 struct FrameHeader {

@@ -1,6 +1,7 @@
 // The packets that arrive at a session. Everything in them is checked, because the peer may send
 // anything.
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,25 @@ namespace {
 constexpr uint32_t kRefused = 111;  // ECONNREFUSED
 // A peer that takes no packets could otherwise make this side keep any number of answers.
 constexpr size_t kMostResets = 1 << 16;
+
+// Fewer bytes are copied, so that they do not keep the memory of a packet.
+constexpr size_t kWorthKeeping = 4 << 10;
+constexpr size_t kLeastMemory = 256;
+
+void keep(ByteQueue& queue, const uint8_t* bytes, size_t length, const BufferRef& buffer) {
+  if (buffer && length >= kWorthKeeping) {
+    const auto begin = static_cast<size_t>(bytes - buffer->data);
+    return queue.push({buffer, begin, begin + length, 0});
+  }
+  if (const Chunk* const last = queue.back(); last != nullptr && last->room() >= length)
+    return queue.append(bytes, length);
+  // Twice the bytes that wait, so that many small frames need few pieces of memory.
+  const size_t size =
+      std::max({length, kLeastMemory, std::min(2 * queue.size(), BufferPool::kBufferSize)});
+  Chunk chunk{makeBuffer(size), 0, 0, size};
+  chunk.append(bytes, length);
+  queue.push(std::move(chunk));
+}
 
 }  // namespace
 
@@ -36,7 +56,7 @@ bool Session::receiveFrom(const uint8_t* bytes, size_t length) {
       return fail("a packet is longer than agreed");
     }
     if (partial_.size() - at - sizeof(size) < size) break;
-    const Received received = receive(partial_.data() + at + sizeof(size), size);
+    const Received received = receive(partial_.data() + at + sizeof(size), size, Clock::now());
     if (received == Received::kForeign) {
       const std::lock_guard<std::mutex> guard(mutex_);
       return fail("a packet is not of this session");
@@ -48,7 +68,8 @@ bool Session::receiveFrom(const uint8_t* bytes, size_t length) {
   return true;
 }
 
-Session::Received Session::receive(const uint8_t* bytes, size_t length) {
+Session::Received Session::receive(const uint8_t* bytes, size_t length, Clock::time_point now,
+                                   const BufferRef& buffer) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (why_) return Received::kBroken;
   if (length < sizeof(PacketHeader)) return Received::kForeign;
@@ -56,11 +77,12 @@ Session::Received Session::receive(const uint8_t* bytes, size_t length) {
   if (header.session != agreement_.session || !isEqual(header.secret, agreement_.secret))
     return Received::kForeign;
   const bool isRight = acknowledged(header) && applyInOrder(header.sequence, bytes + sizeof(header),
-                                                            length - sizeof(header));
+                                                            length - sizeof(header), now, buffer);
   return isRight ? Received::kApplied : Received::kBroken;
 }
 
-bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length) {
+bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length,
+                           Clock::time_point now, const BufferRef& buffer) {
   if (length + sizeof(PacketHeader) > agreement_.packetSize)
     return fail("a packet is longer than agreed");
   if (resets_.size() > kMostResets) return fail("the peer takes no answers");
@@ -69,16 +91,25 @@ bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t lengt
     wantsAcknowledgement_ = true;
     return true;
   }
-  if (sequence >= expected_ + agreement_.allowance)
-    return fail("a packet exceeds what this side has room for");
+  if (sequence >= promisedTo_) return fail("a packet exceeds what this side has room for");
   if (sequence > expected_) {
-    early_.try_emplace(sequence, bytes, bytes + length);
+    Early early{buffer, bytes, length};
+    if (!buffer) {
+      early.buffer = makeBuffer(std::max<size_t>(length, 1));
+      std::memcpy(early.buffer->data, bytes, length);
+      early.bytes = early.buffer->data;
+    }
+    early_.try_emplace(sequence, std::move(early));
     return true;
   }
-  if (!apply(bytes, length)) return false;
-  for (++expected_; !early_.empty() && early_.begin()->first == expected_; ++expected_) {
+  if (told_ == expected_) untoldSince_ = now;
+  ++expected_;
+  if (!apply(bytes, length, buffer)) return false;
+  while (!early_.empty() && early_.begin()->first == expected_) {
     const auto node = early_.extract(early_.begin());
-    if (!apply(node.mapped().data(), node.mapped().size())) return false;
+    const Early& early = node.mapped();
+    ++expected_;
+    if (!apply(early.bytes, early.length, early.buffer)) return false;
   }
   return true;
 }
@@ -89,28 +120,33 @@ bool Session::acknowledged(const PacketHeader& header) {
   acknowledgedTo_ = header.next;
   while (!unacknowledged_.empty() && unacknowledged_.front().sequence < header.next)
     unacknowledged_.pop_front();
-  repeats_ = std::min(repeats_, unacknowledged_.size());
-  allowed_ = std::max(allowed_, header.next + header.allowance);
+  if (wantsDelivered_ && hasDelivered()) {
+    wantsDelivered_ = false;
+    add(EventKind::kDelivered, 0);
+  }
+  // The peer may have promised this before it got back what it had promised.
+  if (header.next > returnedBy_) allowed_ = std::max(allowed_, header.next + header.allowance);
   return true;
 }
 
-bool Session::apply(const uint8_t* bytes, size_t length) {
+bool Session::apply(const uint8_t* bytes, size_t length, const BufferRef& buffer) {
   while (length > 0) {
     if (length < sizeof(FrameHeader)) return fail("a frame is cut off");
     const auto frame = readHeader<FrameHeader>(bytes);
     bytes += sizeof(frame);
     length -= sizeof(frame);
     if (frame.length > length) return fail("a frame is longer than its packet");
-    if (!apply(frame, bytes)) return false;
+    if (!apply(frame, bytes, buffer)) return false;
     bytes += frame.length;
     length -= frame.length;
   }
   return true;
 }
 
-bool Session::apply(const FrameHeader& frame, const uint8_t* payload) {
+bool Session::apply(const FrameHeader& frame, const uint8_t* payload, const BufferRef& buffer) {
   if (frame.kind != FrameKind::kData && frame.length > 0) return fail("a frame has bytes");
   if (frame.kind == FrameKind::kOpen) return opened(frame);
+  if (frame.kind == FrameKind::kReturn) return returned(frame.value);
   Stream* const stream = find(frame.stream);
   if (stream == nullptr) {
     return isStale(frame.stream) || fail("a frame is of a stream that does not exist");
@@ -122,14 +158,14 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload) {
   switch (frame.kind) {
     case FrameKind::kAccept:
       stream->state = Stream::State::kOpen;
-      tell(EventKind::kAccepted, frame.stream);
+      add(EventKind::kAccepted, frame.stream);
       return true;
     case FrameKind::kRefuse:
-      tell(EventKind::kRefused, frame.stream, error);
+      add(EventKind::kRefused, frame.stream, error);
       erase(frame.stream);
       return true;
     case FrameKind::kData:
-      return data(*stream, frame, payload);
+      return data(*stream, frame, payload, buffer);
     case FrameKind::kWindow:
       if (frame.value < stream->limit) return fail("a window shrinks");
       stream->limit = frame.value;
@@ -140,11 +176,11 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload) {
         return fail("a stream ends at a wrong offset");
       stream->peerEnded = true;
       wantsAcknowledgement_ = true;  // the peer may wait for it to end the session
-      if (std::exchange(stream->readerWaits, false)) tell(EventKind::kReadable, frame.stream);
+      if (std::exchange(stream->readerWaits, false)) add(EventKind::kReadable, frame.stream);
       eraseIfOver(*stream);
       return true;
     case FrameKind::kReset:
-      tell(EventKind::kReset, frame.stream, error);
+      add(EventKind::kReset, frame.stream, error);
       erase(frame.stream);
       wantsAcknowledgement_ = true;
       return true;
@@ -169,11 +205,21 @@ bool Session::opened(const FrameHeader& frame) {
   }
   Stream& stream = add(frame.stream, Stream::State::kAnswering, frame.mode);
   stream.limit = frame.value;
-  tell(EventKind::kOpened, frame.stream, frame.mode);
+  add(EventKind::kOpened, frame.stream, frame.mode);
   return true;
 }
 
-bool Session::data(Stream& stream, const FrameHeader& frame, const uint8_t* payload) {
+// The peer sends no packet from this number on, unless it gets another promise.
+bool Session::returned(uint64_t from) {
+  if (from < expected_ + agreement_.allowance || from > promisedTo_)
+    return fail("an allowance is given back twice");
+  promisedTo_ = from;
+  share_.shrink();
+  return true;
+}
+
+bool Session::data(Stream& stream, const FrameHeader& frame, const uint8_t* payload,
+                   const BufferRef& buffer) {
   if (frame.length == 0 || frame.value != stream.received || stream.peerEnded)
     return fail("data has a wrong offset");
   if (frame.value + frame.length > stream.granted) return fail("data exceeds its window");
@@ -183,8 +229,8 @@ bool Session::data(Stream& stream, const FrameHeader& frame, const uint8_t* payl
     return true;
   }
   stream.received += frame.length;
-  stream.inbound.push(payload, frame.length);
-  if (std::exchange(stream.readerWaits, false)) tell(EventKind::kReadable, stream.id);
+  keep(stream.inbound, payload, frame.length, buffer);
+  if (std::exchange(stream.readerWaits, false)) add(EventKind::kReadable, stream.id);
   return true;
 }
 

@@ -1,5 +1,6 @@
 // The packets that a session sends.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "session.h"
@@ -10,32 +11,88 @@ namespace {
 
 // Packets that the peer has room for, but that only frames without data may use.
 constexpr uint64_t kReserved = 2;
+// A link of packets that no link carries at the moment.
+constexpr uint8_t kNoLink = UINT8_MAX - 1;
+// Fewer bytes are copied into a packet that other streams may share.
+constexpr size_t kWorthMoving = 4 << 10;
+// The peer may need the room of what it has sent, and its program may wait for the confirmation.
+constexpr auto kAcknowledgeAfter = std::chrono::milliseconds(5);
 
-void put(std::vector<uint8_t>& packet, const FrameHeader& frame) {
-  packet.resize(packet.size() + sizeof(frame));
-  writeHeader(packet.data() + packet.size() - sizeof(frame), frame);
+void put(Chunk& packet, const FrameHeader& frame) {
+  packet.append(reinterpret_cast<const uint8_t*>(&frame), sizeof(frame));
 }
 
 }  // namespace
 
-const std::vector<uint8_t>* Session::makePacket() {
-  if (why_) return nullptr;
-  if (repeats_ > 0) {
-    Packet& packet = unacknowledged_[unacknowledged_.size() - repeats_--];
-    return address(packet.bytes, packet.sequence);
-  }
-  if (mayNumber(true) && (!active_.empty() || !resets_.empty())) {
-    std::vector<uint8_t> packet;
-    packet.reserve(kLength + agreement_.packetSize);
-    packet.resize(kLength + sizeof(PacketHeader));
-    if (fill(packet)) {
-      unacknowledged_.push_back({nextSequence_, std::move(packet)});
-      return address(unacknowledged_.back().bytes, nextSequence_++);
+std::optional<Outgoing> Session::nextPacket(uint8_t link, Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (why_) return std::nullopt;
+  if (auto packet = repeated(link, now)) return packet;
+  if (mayNumber(true) && (!active_.empty() || !resets_.empty() || returns_)) {
+    Chunk packet;
+    if (!moveBytes(packet, link) && !startPacket(packet, link)) return std::nullopt;
+    fill(packet);
+    if (packet.size() > sizeof(PacketHeader)) {
+      const uint64_t sequence = nextSequence_++;
+      unacknowledged_.push_back({sequence, complete(packet, sequence), link, now});
+      return unacknowledged_.back().content;
     }
   }
-  if (!mustAcknowledge()) return nullptr;
-  acknowledgement_.resize(kLength + sizeof(PacketHeader));
-  return address(acknowledgement_, 0);
+  Chunk packet;
+  if (!mustAcknowledge() || !startPacket(packet, link)) return std::nullopt;
+  return complete(packet, 0);
+}
+
+// A packet that another link has not delivered.
+std::optional<Outgoing> Session::repeated(uint8_t link, Clock::time_point now) {
+  while (!repeats_.empty() && repeats_.front() < acknowledgedTo_) repeats_.pop_front();
+  if (repeats_.empty()) return std::nullopt;
+  Packet& packet = unacknowledged_[repeats_.front() - unacknowledged_.front().sequence];
+  Outgoing& content = packet.content;
+  const bool isRead = content.buffer.use_count() > 1;  // a NIC may still read it
+  if (isRead || (content.buffer->block == Buffer::kNoBlock && link != kControl)) {
+    Chunk copy;
+    if (!startPacket(copy, link)) return std::nullopt;
+    copy.end = copy.begin;
+    copy.append(content.buffer->data + content.begin, content.length);
+    content.buffer = copy.buffer;
+    content.begin = copy.begin;
+  }
+  repeats_.pop_front();
+  packet.link = link;
+  packet.sentAt = now;
+  writeHeader(content);
+  return content;
+}
+
+void Session::notSent(const Outgoing& packet) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (packet.sequence == 0) {
+    wantsAcknowledgement_ = true;
+  } else if (packet.sequence >= acknowledgedTo_) {
+    unacknowledged_[packet.sequence - unacknowledged_.front().sequence].link = kNoLink;
+    repeats_.push_front(packet.sequence);
+  }
+}
+
+void Session::sendAgain(uint8_t link) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (Packet& packet : unacknowledged_) {
+    if (packet.link != link) continue;
+    packet.link = kNoLink;
+    repeats_.push_back(packet.sequence);
+  }
+}
+
+bool Session::sendLateAgain(uint8_t link, Clock::time_point before) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto isOf = [&](const Packet& packet) { return packet.link == link; };
+    const auto first = std::find_if(unacknowledged_.begin(), unacknowledged_.end(), isOf);
+    if (first == unacknowledged_.end() || first->sentAt >= before) return false;
+  }
+  sendAgain(link);
+  return true;
 }
 
 void Session::acknowledge() {
@@ -43,24 +100,78 @@ void Session::acknowledge() {
   wantsAcknowledgement_ = true;
 }
 
-void Session::sendAgain() {
+Session::Due Session::dueAt(Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  repeats_ = unacknowledged_.size();
+  const bool isBehind = told_ < expected_;
+  if (isBehind && now - untoldSince_ >= kAcknowledgeAfter) wantsAcknowledgement_ = true;
+  const bool has = wantsAcknowledgement_ || returns_ || !repeats_.empty() ||
+                   (!active_.empty() && mayNumber(false));
+  return has ? Due::kNow : isBehind ? Due::kLater : Due::kNever;
 }
 
-// Completes the header, and the length before it.
-const std::vector<uint8_t>* Session::address(std::vector<uint8_t>& packet, uint64_t sequence) {
+void Session::rest() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool rests = restedAt_ == nextSequence_;
+  restedAt_ = nextSequence_;
+  returns_ = rests && allowed_ > nextSequence_ + 1 + agreement_.peerAllowance;
+}
+
+bool Session::startPacket(Chunk& packet, uint8_t link) const {
+  packet.buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+  if (!packet.buffer && link == kControl)
+    packet.buffer = makeBuffer(kHeaders + agreement_.packetSize);
+  if (!packet.buffer) return false;
+  packet.begin = 0;
+  packet.end = sizeof(PacketHeader);
+  packet.limit = std::min<size_t>(agreement_.packetSize, packet.buffer->size);
+  return true;
+}
+
+// Makes the first bytes of a stream a packet, without a copy.
+bool Session::moveBytes(Chunk& packet, uint8_t link) {
+  if (!resets_.empty() || returns_ || !mayNumber(false)) return false;
+  Stream* const stream = active_.empty() ? nullptr : find(active_.front());
+  if (stream == nullptr || stream->hasControl() || !stream->hasData()) return false;
+  const Chunk& first = stream->backlog.front();
+  if (first.size() > stream->room()) return false;
+  if (first.buffer->block == Buffer::kNoBlock && link != kControl) return false;
+  const bool isAlone = active_.size() == 1 && stream->backlog.chunks() == 1;
+  if (first.size() < kWorthMoving && !isAlone) return false;
+  packet = stream->backlog.popChunk();
+  const auto length = static_cast<uint16_t>(packet.size());
+  packet.begin -= sizeof(FrameHeader);
+  fab::net::writeHeader(packet.buffer->data + packet.begin,
+                        FrameHeader{stream->id, FrameKind::kData, 0, length, stream->sent});
+  packet.begin -= sizeof(PacketHeader);
+  packet.limit = std::min(packet.begin + agreement_.packetSize, packet.buffer->size);
+  stream->sent += length;
+  tellIfWritable(*stream);
+  return true;
+}
+
+void Session::tellIfWritable(Stream& stream) {
+  if (!stream.writerWaits || stream.backlog.size() > Stream::kLowBacklog) return;
+  stream.writerWaits = false;
+  add(EventKind::kWritable, stream.id);
+}
+
+Outgoing Session::complete(const Chunk& packet, uint64_t sequence) {
+  Outgoing outgoing{packet.buffer, packet.begin, packet.size(), sequence};
+  writeHeader(outgoing);
+  return outgoing;
+}
+
+void Session::writeHeader(const Outgoing& packet) {
+  if (expected_ - told_ >= share_.packets() / 2) share_.grow();  // the peer is fast
   PacketHeader header{};
   header.secret = agreement_.secret;
-  header.sequence = sequence;
+  header.sequence = packet.sequence;
   header.next = told_ = expected_;
-  header.allowance = agreement_.allowance;
+  header.allowance = share_.packets();
   header.session = agreement_.peerSession;
+  promisedTo_ = std::max(promisedTo_, expected_ + share_.packets());
   wantsAcknowledgement_ = false;
-  const auto length = static_cast<uint32_t>(packet.size() - kLength);
-  writeHeader(packet.data(), length);
-  writeHeader(packet.data() + kLength, header);
-  return &packet;
+  fab::net::writeHeader(packet.buffer->data + packet.begin, header);
 }
 
 bool Session::mayNumber(bool control) const {
@@ -69,23 +180,24 @@ bool Session::mayNumber(bool control) const {
 
 // The peer may run out of allowance.
 bool Session::mustAcknowledge() const {
-  return wantsAcknowledgement_ || expected_ - told_ >= std::max(1u, agreement_.allowance / 2);
+  return wantsAcknowledgement_ || expected_ - told_ >= std::max(1u, share_.packets() / 2);
 }
 
-size_t Session::roomIn(const std::vector<uint8_t>& packet) const {
-  return kLength + agreement_.packetSize - packet.size();
-}
-
-// Adds the frames that are to be sent. Returns false if there are none.
-bool Session::fill(std::vector<uint8_t>& packet) {
-  const size_t empty = packet.size();
-  while (!resets_.empty() && roomIn(packet) >= sizeof(FrameHeader)) {
+// Adds the frames that are to be sent.
+void Session::fill(Chunk& packet) {
+  if (returns_ && packet.room() >= sizeof(FrameHeader)) {
+    returns_ = false;
+    returnedBy_ = nextSequence_;
+    allowed_ = nextSequence_ + 1 + agreement_.peerAllowance;
+    put(packet, {0, FrameKind::kReturn, 0, 0, allowed_});
+  }
+  while (!resets_.empty() && packet.room() >= sizeof(FrameHeader)) {
     const auto [stream, error, kind] = resets_.front();
     put(packet, {stream, kind, 0, 0, error});
     resets_.pop_front();
   }
   // Each stream fills at most one packet in its turn.
-  for (size_t turns = active_.size(); turns > 0 && roomIn(packet) > sizeof(FrameHeader); --turns) {
+  for (size_t turns = active_.size(); turns > 0 && packet.room() >= sizeof(FrameHeader); --turns) {
     Stream* const stream = find(active_.front());
     active_.pop_front();
     if (stream == nullptr) continue;
@@ -96,39 +208,39 @@ bool Session::fill(std::vector<uint8_t>& packet) {
     activate(*stream);
     if (!stream->isActive) eraseIfOver(*find(id));
   }
-  return packet.size() > empty;
 }
 
-void Session::fillControl(Stream& stream, std::vector<uint8_t>& packet) {
-  const auto add = [&](bool& must, FrameKind kind, uint64_t value) {
-    if (!must || roomIn(packet) < sizeof(FrameHeader)) return;
+void Session::fillControl(Stream& stream, Chunk& packet) {
+  const auto send = [&](bool& must, FrameKind kind, uint64_t value) {
+    if (!must || packet.room() < sizeof(FrameHeader)) return;
     must = false;
     put(packet, {stream.id, kind, stream.mode, 0, value});
   };
-  add(stream.mustOpen, FrameKind::kOpen, stream.granted);
-  add(stream.mustAccept, FrameKind::kAccept, stream.granted);
-  add(stream.mustGrant, FrameKind::kWindow, stream.granted);
+  send(stream.mustOpen, FrameKind::kOpen, stream.granted);
+  send(stream.mustAccept, FrameKind::kAccept, stream.granted);
+  send(stream.mustGrant, FrameKind::kWindow, stream.granted);
 }
 
-void Session::fillData(Stream& stream, std::vector<uint8_t>& packet) {
+void Session::fillData(Stream& stream, Chunk& packet) {
   if (stream.mustOpen) return;  // had no room
-  const size_t room = roomIn(packet);
-  if (stream.hasData() && room > sizeof(FrameHeader)) {
+  if (stream.hasData() && packet.room() > sizeof(FrameHeader) && isWorthCopying(stream, packet)) {
     const uint64_t length = std::min<uint64_t>(
-        {stream.backlog.size(), stream.room(), room - sizeof(FrameHeader), UINT16_MAX});
+        {stream.backlog.size(), stream.room(), packet.room() - sizeof(FrameHeader), UINT16_MAX});
     put(packet, {stream.id, FrameKind::kData, 0, static_cast<uint16_t>(length), stream.sent});
-    stream.backlog.pop(length, [&](const uint8_t* bytes, size_t size) {
-      packet.insert(packet.end(), bytes, bytes + size);
-    });
+    stream.backlog.pop(packet.buffer->data + packet.end, length);
+    packet.end += length;
     stream.sent += length;
-    if (stream.writerWaits && stream.backlog.size() <= Stream::kLowBacklog) {
-      stream.writerWaits = false;
-      tell(EventKind::kWritable, stream.id);
-    }
+    tellIfWritable(stream);
   }
-  if (!stream.mayEnd() || roomIn(packet) < sizeof(FrameHeader)) return;
+  if (!stream.mayEnd() || packet.room() < sizeof(FrameHeader)) return;
   put(packet, {stream.id, FrameKind::kEnd, 0, 0, stream.sent});
   stream.hasEnded = true;
+}
+
+// A few bytes beside many would leave the rest of their chunk to be copied too.
+bool Session::isWorthCopying(const Stream& stream, const Chunk& packet) {
+  const bool isEmpty = packet.size() == sizeof(PacketHeader);
+  return isEmpty || stream.backlog.front().size() <= packet.room() - sizeof(FrameHeader);
 }
 
 }  // namespace fab::net

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,10 +14,13 @@
 
 #include <node_api.h>
 
+#include "allowance.h"
 #include "packet.h"
 #include "stream.h"
 
 namespace fab::net {
+
+using Clock = std::chrono::steady_clock;
 
 // The parameters that both sides agree on when they meet.
 struct Agreement {
@@ -24,7 +29,7 @@ struct Agreement {
   uint32_t peerSession = 0;  // the peer's
   bool first = false;        // this side opens streams with odd numbers, the peer with even ones
   uint32_t packetSize = 0;   // bytes, with the header
-  uint32_t allowance = 0;    // packets that this side has room for
+  uint32_t allowance = 0;    // packets that this side has room for at first
   uint32_t peerAllowance = 0;
   uint64_t window = 0;  // bytes that each stream of this side has room for at first
   uint64_t peerWindow = 0;
@@ -39,12 +44,23 @@ enum class EventKind : uint32_t {
   kReadable,    // take() has bytes, or the end
   kWritable,    // write() has room
   kReset,       // by the peer. value: the error number
+  kDelivered,   // the peer has everything that was sent
+  kBroken,      // the peer has broken the protocol: why() says how
+  kLinkLost,    // stream: the number of the link. value: an error number of libfabric
 };
 
 struct Event {
   EventKind kind;
   uint32_t stream;
   uint32_t value;
+};
+
+// A packet to send. `length` bytes of its buffer, from `begin` on.
+struct Outgoing {
+  BufferRef buffer;
+  size_t begin = 0;
+  size_t length = 0;
+  uint64_t sequence = 0;  // 0: it only acknowledges
 };
 
 // The streams between two processes. The session makes packets and applies those that arrive; it
@@ -58,7 +74,15 @@ class Session {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6e73000000000001};
   static constexpr const char* kName = "Session";
 
+  // Packets over the control connection have their length before them.
   static constexpr size_t kLength = 4;
+  // Bytes before those of a stream, for the headers of a packet.
+  static constexpr size_t kHeaders = 64;
+  static_assert(kHeaders >= kLength + sizeof(PacketHeader) + sizeof(FrameHeader));
+  // Frames that may follow these bytes.
+  static constexpr size_t kFramesAfter = 4;
+  // The link of packets that travel over the control connection.
+  static constexpr uint8_t kControl = UINT8_MAX;
 
   explicit Session(const Agreement& agreement);
 
@@ -68,59 +92,52 @@ class Session {
   void accept(uint32_t stream);
   // Refuses it.
   void refuse(uint32_t stream, uint32_t error);
-  // Accepts bytes for sending. Returns how many: if fewer than all, kWritable follows.
+  // Accepts bytes for sending. Returns how many: if fewer than all, kWritable follows. Only one
+  // thread writes to a stream.
   size_t write(uint32_t stream, const uint8_t* bytes, size_t length);
   // Ends this side after the accepted bytes.
   void end(uint32_t stream);
   // Ends both sides. If the peer has sent bytes that the program has not taken, resets the stream.
   void destroy(uint32_t stream);
   void reset(uint32_t stream, uint32_t error);
-  // The bytes that have arrived, and whether the end has. If there are none, kReadable follows.
-  // `allocate(length)` returns the memory for them.
+  // The bytes that have arrived, or whether the end has. If there are none, kReadable follows.
   enum class Taken { kNothing, kBytes, kEnd };
-  template <typename Allocate>
-  Taken take(uint32_t stream, Allocate&& allocate) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    Stream* const found = find(stream);
-    if (found == nullptr) return Taken::kEnd;
-    const size_t length = found->inbound.size();
-    if (length > 0) {
-      found->inbound.pop(allocate(length), length);
-      grant(*found, length);
-      return Taken::kBytes;
-    }
-    if (found->peerEnded) {
-      eraseIfOver(*found);
-      return Taken::kEnd;
-    }
-    found->readerWaits = true;
-    return Taken::kNothing;
-  }
+  Taken take(uint32_t stream, std::vector<Chunk>& bytes);
   // Whether the peer has ended its side. Bytes from before may still be there to be taken.
   bool hasPeerEnded(uint32_t stream);
+  bool hasEvents() const { return hasEvents_.load(std::memory_order_acquire); }
   std::vector<Event> takeEvents();
+  void tell(EventKind kind, uint32_t stream, uint32_t value);
 
-  uint32_t packetSize() const { return agreement_.packetSize; }
-  // Passes the next packet to send to `use`, with its length before it (kLength bytes). Returns
-  // false if there is none. The session keeps the packet until the peer has acknowledged it.
-  template <typename Use>
-  bool nextPacket(Use&& use) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const std::vector<uint8_t>* const packet = makePacket();
-    if (packet != nullptr) use(*packet);
-    return packet != nullptr;
-  }
+  const Agreement& agreement() const { return agreement_; }
+  // Makes the next packet to send, over a link. The session keeps it until the peer has
+  // acknowledged it.
+  std::optional<Outgoing> nextPacket(uint8_t link, Clock::time_point now);
+  // The link had no room for the packet.
+  void notSent(const Outgoing& packet);
   // Makes nextPacket() return an acknowledgement, even if nothing else is to be sent.
   void acknowledge();
-  // Makes nextPacket() return all packets again that were not acknowledged.
-  void sendAgain();
-  // Applies a packet.
+  // Whether nextPacket() has a packet, or will have an acknowledgement soon.
+  enum class Due { kNever, kLater, kNow };
+  Due dueAt(Clock::time_point now);
+  // Called at long intervals: gives back the allowance that this side has not used since the last
+  // call.
+  void rest();
+  // Makes nextPacket() return the packets again that a link has not delivered.
+  void sendAgain(uint8_t link);
+  // The same if the oldest of them was sent before a time. Returns whether it was.
+  bool sendLateAgain(uint8_t link, Clock::time_point before);
+  // An endpoint that takes the packets of this session may have room for more than at first.
+  void use(std::shared_ptr<Allowance> allowance);
+  void stopUsing(const std::shared_ptr<Allowance>& allowance);
+  // Applies a packet. `buffer` has its bytes, if they need not be copied.
   enum class Received {
     kApplied,
     kForeign,  // it is not of this session: anybody may send such packets to an endpoint
-    kBroken,   // the peer has broken the protocol: why() says how. Nothing more is applied.
+    kBroken,   // the peer has broken the protocol. Nothing more is applied.
   };
-  Received receive(const uint8_t* bytes, size_t length);
+  Received receive(const uint8_t* bytes, size_t length, Clock::time_point now,
+                   const BufferRef& buffer = nullptr);
   // Applies a part of a stream of packets with their lengths before them. Returns false if the peer
   // has broken the protocol.
   bool receiveFrom(const uint8_t* bytes, size_t length);
@@ -132,16 +149,26 @@ class Session {
     bool waitsForPeer;      // the peer has no room for packets
   };
   Counts counts() const;
+  // Whether the peer has everything that was written. If not, kDelivered follows.
+  bool isDelivered();
 
  private:
   struct Packet {
     uint64_t sequence;
-    std::vector<uint8_t> bytes;
+    Outgoing content;
+    uint8_t link;
+    Clock::time_point sentAt;
   };
   struct Reset {
     uint32_t stream;
     uint32_t error;
     FrameKind kind;
+  };
+  // A packet that has arrived before the one that follows the last applied one.
+  struct Early {
+    BufferRef buffer;
+    const uint8_t* bytes;
+    size_t length;
   };
 
   Stream* find(uint32_t stream);
@@ -150,29 +177,39 @@ class Session {
   void activate(Stream& stream);
   void erase(uint32_t stream);
   void eraseIfOver(const Stream& stream);
-  void grant(Stream& stream, size_t taken);
-  void tell(EventKind kind, uint32_t stream, uint32_t value = 0) {
+  void grant(Stream& stream);
+  Chunk makeChunk() const;
+  bool hasDelivered() const;
+  void add(EventKind kind, uint32_t stream, uint32_t value = 0) {
     events_.push_back({kind, stream, value});
+    hasEvents_.store(true, std::memory_order_release);
   }
 
   // sending.cc
   bool mayNumber(bool control) const;
   bool mustAcknowledge() const;
-  bool fill(std::vector<uint8_t>& packet);
-  void fillControl(Stream& stream, std::vector<uint8_t>& packet);
-  void fillData(Stream& stream, std::vector<uint8_t>& packet);
-  size_t roomIn(const std::vector<uint8_t>& packet) const;
-  const std::vector<uint8_t>* makePacket();
-  const std::vector<uint8_t>* address(std::vector<uint8_t>& packet, uint64_t sequence);
+  std::optional<Outgoing> repeated(uint8_t link, Clock::time_point now);
+  bool startPacket(Chunk& packet, uint8_t link) const;
+  bool moveBytes(Chunk& packet, uint8_t link);
+  void fill(Chunk& packet);
+  void fillControl(Stream& stream, Chunk& packet);
+  void fillData(Stream& stream, Chunk& packet);
+  static bool isWorthCopying(const Stream& stream, const Chunk& packet);
+  void tellIfWritable(Stream& stream);
+  Outgoing complete(const Chunk& packet, uint64_t sequence);
+  void writeHeader(const Outgoing& packet);
 
   // receiving.cc
   bool fail(std::string why);
-  bool applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length);
+  bool applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length, Clock::time_point now,
+                    const BufferRef& buffer);
   bool acknowledged(const PacketHeader& header);
-  bool apply(const uint8_t* bytes, size_t length);
-  bool apply(const FrameHeader& frame, const uint8_t* payload);
+  bool apply(const uint8_t* bytes, size_t length, const BufferRef& buffer);
+  bool apply(const FrameHeader& frame, const uint8_t* payload, const BufferRef& buffer);
   bool opened(const FrameHeader& frame);
-  bool data(Stream& stream, const FrameHeader& frame, const uint8_t* payload);
+  bool data(Stream& stream, const FrameHeader& frame, const uint8_t* payload,
+            const BufferRef& buffer);
+  bool returned(uint64_t from);
   bool isStale(uint32_t stream) const;
 
   const Agreement agreement_;
@@ -181,21 +218,28 @@ class Session {
   uint32_t lastOwn_;       // stream of this side
   uint32_t lastPeer_ = 0;  // stream of the peer
   std::vector<Event> events_;
+  std::atomic<bool> hasEvents_{false};
 
   uint64_t nextSequence_ = 1;
   uint64_t allowed_;             // the peer has room for the packets before it
   uint64_t acknowledgedTo_ = 1;  // the peer has the packets before it
+  uint64_t returnedBy_ = 0;      // the last packet that gave allowance back
+  bool returns_ = false;         // the next packet gives allowance back
+  uint64_t restedAt_ = 1;        // the next sequence at the last rest()
   std::deque<Packet> unacknowledged_;
-  std::vector<uint8_t> acknowledgement_;
-  size_t repeats_ = 0;  // the first of these that are to be sent again
+  std::deque<uint64_t> repeats_;  // packets of these that are to be sent again
   std::deque<uint32_t> active_;
   std::deque<Reset> resets_;
   bool wantsAcknowledgement_ = false;
+  bool wantsDelivered_ = false;
 
-  uint64_t expected_ = 1;                           // the next packet to apply
-  uint64_t told_ = 1;                               // what the peer knows of that
-  std::map<uint64_t, std::vector<uint8_t>> early_;  // packets that arrived before it
-  std::vector<uint8_t> partial_;                    // of receiveFrom()
+  uint64_t expected_ = 1;    // the next packet to apply
+  uint64_t told_ = 1;        // what the peer knows of that
+  uint64_t promisedTo_ = 1;  // this side has promised room for the packets before it
+  Share share_;              // of the room of the endpoints
+  Clock::time_point untoldSince_{};
+  std::map<uint64_t, Early> early_;  // packets that arrived before `expected_`
+  std::vector<uint8_t> partial_;     // of receiveFrom()
   std::optional<std::string> why_;
 };
 

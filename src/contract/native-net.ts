@@ -31,7 +31,23 @@ export const NetEvent = {
   Readable: 4,
   Writable: 5,
   Reset: 6,
+  /** The peer has everything that was sent. */
+  Delivered: 7,
+  /** The peer has broken the protocol. */
+  Broken: 8,
+  /** The link `stream` is lost, with the error number `value` of libfabric. */
+  LinkLost: 9,
 } as const;
+
+/** Limits of native/net/port.h, in milliseconds, and more. */
+export interface NativePortOptions {
+  /** The request that completes partially when sessions have events. */
+  readonly watch: number;
+  /** The most bytes of a packet. */
+  readonly packetSize: number;
+  readonly heartbeat: number;
+  readonly silence: number;
+}
 
 /** native/js/net.cc */
 export interface NativeNet {
@@ -53,21 +69,35 @@ export interface NativeNet {
   netHasPeerEnded(session: Handle<'Session'>, stream: number): boolean;
   /** Kind, stream and value of each event since the last call. */
   netEvents(session: Handle<'Session'>): Uint32Array | undefined;
-  /** About `most` bytes of packets to send. */
+  /** About `most` bytes of packets to send over the control connection. */
   netPackets(session: Handle<'Session'>, most: number): Buffer | undefined;
-  /** Writes the next packet to send into memory, from an offset on. Returns its length, 0 if there is none. */
-  netPacket(session: Handle<'Session'>, into: Uint8Array, from: number): number;
-  /** Takes a packet of the peer. Returns why the peer has broken the protocol, if it has. */
-  netTakePacket(session: Handle<'Session'>, bytes: Uint8Array): string | undefined;
   /** Takes bytes of the peer's packets. Returns why the peer has broken the protocol, if it has. */
   netReceive(session: Handle<'Session'>, bytes: Uint8Array): string | undefined;
   /** Makes the next packets acknowledge what has arrived. */
   netAcknowledge(session: Handle<'Session'>): void;
-  /** Makes the next packets repeat those that were not acknowledged. */
+  /** For tests: makes the next packets repeat those of netPackets() that were not acknowledged. */
   netAgain(session: Handle<'Session'>): void;
-  /** Packets that the peer has not acknowledged. */
-  netUnacknowledged(session: Handle<'Session'>): number;
+  /** Whether the peer has everything that was written. If not, Delivered follows. */
+  netIsDelivered(session: Handle<'Session'>): boolean;
+  /** Why the peer has broken the protocol. */
+  netWhy(session: Handle<'Session'>): string;
   netCounts(session: Handle<'Session'>): NetCounts;
+
+  /** native/js/net_ports.cc: makes an endpoint carry the packets of sessions. */
+  netPort(
+    domain: Handle<'Domain'>,
+    endpoint: Handle<'Endpoint'>,
+    options: NativePortOptions,
+  ): Handle<'Port'>;
+  /** Keeps the packets of a session until netCarry(). Returns false if there is no room for more sessions. */
+  netExpect(port: Handle<'Port'>, session: number, allowance: number): boolean;
+  /** Carries the packets of a session to a peer. */
+  netCarry(port: Handle<'Port'>, session: Handle<'Session'>, peer: number, link: number): void;
+  netLeave(port: Handle<'Port'>, session: number): void;
+  /** Sends the packets that a session has. */
+  netSend(port: Handle<'Port'>, session: number): void;
+  /** Session, kind, stream and value of each event since the last call. */
+  netPortEvents(port: Handle<'Port'>): Uint32Array;
 }
 
 export interface NetCounts {

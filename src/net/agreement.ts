@@ -31,6 +31,9 @@ export const TERMS: Terms = {
   maxStreams: 65_536,
 };
 
+/** What a side with an endpoint proposes: its sessions share the receives. Those that send much get more of them. */
+export const FABRIC_TERMS: Terms = { ...TERMS, allowance: 8 };
+
 /** Where an endpoint of a side is. */
 export interface FabricAddress {
   readonly provider: string;

@@ -1,11 +1,11 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { agree, newSession, TERMS } from './agreement.js';
+import { agree, FABRIC_TERMS, newSession, TERMS } from './agreement.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { type FabricOptions, Port } from './port.js';
-import { Session } from './session.js';
+import { Session, warnOf } from './session.js';
 
 /** Where to connect to, and how. */
 export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
@@ -103,17 +103,52 @@ export async function meet(
   options: FabricOptions,
   timeout: number,
 ): Promise<Session> {
-  const port = options.provider === undefined ? undefined : await Port.take(options);
   const number = newSession();
-  port?.expect(number);
+  const { port, failure } = await portFor(options, number);
   try {
-    const terms = port ? { ...TERMS, packetSize: port.packetSize } : TERMS;
-    return new Session(control, await agree(control, number, terms, timeout, port), port);
+    const terms = port ? { ...FABRIC_TERMS, packetSize: port.packetSize } : TERMS;
+    const agreement = await agree(control, number, terms, timeout, port);
+    const { fabric } = agreement;
+    if (port && fabric?.provider === port.provider) {
+      const { address } = fabric;
+      const peer = await port.meet(address);
+      return new Session(control, agreement, {
+        fabric: { port, peer, address },
+        require: options.require,
+      });
+    }
+    const fallback =
+      failure ?? (port && connectionError('EPROTONOSUPPORT', 'the peer does not use this fabric'));
+    if (fallback && options.require === 'fabric') throw fallback;
+    if (fallback) warnOf(fallback);
+    letGo(port, number);
+    return new Session(control, agreement, { fallback });
   } catch (error) {
-    port?.ignore(number);
-    port?.release();
+    letGo(port, number);
     throw error;
   }
+}
+
+/** The endpoint for a new session, or why there is none. */
+async function portFor(
+  options: FabricOptions,
+  session: number,
+): Promise<{ port?: Port; failure?: Error }> {
+  if (options.provider === undefined) return {};
+  let port: Port;
+  try {
+    port = await Port.take(options);
+  } catch (error) {
+    return { failure: error as Error };
+  }
+  if (port.expect(session, FABRIC_TERMS.allowance)) return { port };
+  port.release();
+  return { failure: connectionError('ENOBUFS', 'the endpoint has no room for more sessions') };
+}
+
+function letGo(port: Port | undefined, session: number): void {
+  port?.leave(session);
+  port?.release();
 }
 
 function connected(control: Socket, event: string, timeout: number): Promise<Socket> {

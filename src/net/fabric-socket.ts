@@ -129,6 +129,8 @@ export class FabricSocket extends Duplex {
       this.#timeout.refresh();
       this.emit('connect');
       this.emit('ready');
+      const fallback = this.#session?.fallback;
+      if (fallback) this.emit('fallback', fallback);
       if (this.#wantsBytes) this.#take();
       this.#sendUnsent();
     },
@@ -141,6 +143,7 @@ export class FabricSocket extends Duplex {
       this.#stream = 0;
       this.#failed(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
     },
+    fellBack: (error) => this.emit('fallback', error),
     lost: (error) => {
       if (error === undefined) {
         this.#isCut = true;

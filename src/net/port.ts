@@ -1,52 +1,61 @@
 import type { Peer } from '../base/peer.js';
+import { type Handle, native } from '../contract/native.js';
 import type { Endpoint } from '../endpoint/compose.js';
-import type { MemoryRegion } from '../memory/memory-region.js';
+import { Kind, type RequestOwner } from '../engine/requests.js';
 import { open } from '../open.js';
 
 /** Which endpoint carries the packets of a session. */
 export interface FabricOptions {
   /** efa, shm, tcp, ... If omitted, packets travel over the control connection. */
   readonly provider?: string;
+  /**
+   * 'fabric': without the fabric, connections fail. By default, packets then travel over the control connection, with an
+   * event `'fallback'` and a warning.
+   */
+  readonly require?: 'fabric' | undefined;
   readonly driver?: 'thread' | 'loop';
   /** The local address of the endpoint, for providers over IP. */
   readonly node?: string;
 }
 
-/** The most bytes of a packet. */
+/** The most bytes of a packet: native/net/buffer_pool.h. */
 const PACKET = 32 * 1024;
-const RECEIVES = 128;
-/** Packets in flight from one piece of memory, and the most pieces. */
-const SLOTS = 64;
-const MAX_PIECES = 16;
-/** Packets that are kept before a session starts. */
-const MOST_EARLY = 64;
+/** Milliseconds without packets until this side acknowledges, and until a link to a peer is lost. */
+const HEARTBEAT = 1000;
+const SILENCE = 5000;
 
 type PortEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
-/** Room for a packet in registered memory, until it has been sent. */
-export interface Slot {
-  readonly region: MemoryRegion;
-  readonly from: number;
+/** A session whose packets a port carries. */
+export interface Carried {
+  readonly number: number;
+  readonly handle: Handle<'Session'>;
+  /** Takes an event of the session. */
+  told(kind: number, stream: number, value: number): void;
 }
 
-/** An endpoint that carries the packets of many sessions. */
-export class Port {
+/** An endpoint that carries the packets of many sessions: native/net/port.h. */
+export class Port implements RequestOwner {
   readonly packetSize: number;
   readonly #endpoint: PortEndpoint;
   readonly #key: string;
-  /** What takes the packets of a session, by the session's number. */
-  readonly #receivers = new Map<number, (packet: Uint8Array) => void>();
-  readonly #early = new Map<number, Uint8Array[]>();
-  readonly #free: Slot[] = [];
-  readonly #waiting = new Set<() => void>();
-  #pieces = 0;
-  #growing: Promise<void> | undefined;
+  readonly #handle: Handle<'Port'>;
+  readonly #sessions = new Map<number, Carried>();
+  /** Peers that are being removed, by their addresses. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #references = 0;
 
   private constructor(endpoint: PortEndpoint, key: string) {
+    const { engine } = endpoint.limits;
     this.#endpoint = endpoint;
     this.#key = key;
     this.packetSize = Math.min(PACKET, endpoint.maxMsgSize);
+    this.#handle = native.netPort(engine.handle, endpoint.handle, {
+      watch: engine.begin(Kind.Owner, this),
+      packetSize: this.packetSize,
+      heartbeat: HEARTBEAT,
+      silence: SILENCE,
+    });
     endpoint.unref();
   }
 
@@ -77,10 +86,7 @@ export class Port {
       ...(driver !== undefined && { driver }),
       ...(node !== undefined && { node }),
     });
-    const port = new Port(endpoint as PortEndpoint, key);
-    await port.#grow();
-    port.#receive();
-    return port;
+    return new Port(endpoint as PortEndpoint, key);
   }
 
   /** Closes the endpoint after the last user. */
@@ -101,67 +107,48 @@ export class Port {
     return this.#endpoint.info.fabricAttr.provName ?? '';
   }
 
-  meet(address: Uint8Array): Peer {
+  /** Inserts the address of a peer. Each call needs a forget(). */
+  async meet(address: Uint8Array): Promise<Peer> {
+    const key = Buffer.from(address).toString('hex');
+    // An address that is being removed cannot be inserted.
+    while (this.#leaving.has(key)) await this.#leaving.get(key);
     return this.#endpoint.av.insert(address);
   }
 
-  forget(peer: Peer): void {
-    this.#endpoint.av.remove(peer).catch(() => {}); // the endpoint closes
+  forget(peer: Peer, address: Uint8Array): void {
+    const key = Buffer.from(address).toString('hex');
+    const removal = this.#endpoint.av
+      .remove(peer)
+      .catch(() => {}) // the endpoint closes
+      .then(() => {
+        if (this.#leaving.get(key) === removal) this.#leaving.delete(key);
+      });
+    this.#leaving.set(key, removal);
   }
 
-  /** Keeps the packets of a session that the peer knows before this side does. */
-  expect(session: number): void {
-    const early: Uint8Array[] = [];
-    this.#early.set(session, early);
-    this.#receivers.set(session, (packet) => {
-      if (early.length < MOST_EARLY) early.push(Uint8Array.from(packet));
-    });
+  /**
+   * Keeps the packets of a session until carry(), because the peer may know the session before this side does. Returns
+   * false if the endpoint has no room for more sessions.
+   */
+  expect(session: number, allowance: number): boolean {
+    return native.netExpect(this.#handle, session, allowance);
   }
 
-  /** Sets what takes the packets of a session. */
-  listen(session: number, receiver: (packet: Uint8Array) => void): void {
-    this.#receivers.set(session, receiver);
-    const early = this.#early.get(session) ?? [];
-    this.#early.delete(session);
-    for (const packet of early) receiver(packet);
+  /** Carries the packets of a session. */
+  carry(session: Carried, peer: Peer): void {
+    this.#sessions.set(session.number, session);
+    native.netCarry(this.#handle, session.handle, peer.handle, 0);
   }
 
-  ignore(session: number): void {
-    this.#receivers.delete(session);
-    this.#early.delete(session);
+  /** Carries them no more. */
+  leave(session: number): void {
+    this.#sessions.delete(session);
+    native.netLeave(this.#handle, session);
   }
 
-  /** Room for a packet. If it returns undefined, `free` is called when there may be some. */
-  slot(free: () => void): Slot | undefined {
-    const slot = this.#free.pop();
-    if (slot !== undefined) return slot;
-    this.#waiting.add(free);
-    if (this.#pieces < MAX_PIECES) this.#growing ??= this.#grow();
-    return undefined;
-  }
-
-  giveBack(slot: Slot): void {
-    this.#free.push(slot);
-    for (const free of this.#waiting) {
-      if (this.#free.length === 0) return;
-      this.#waiting.delete(free);
-      free();
-    }
-  }
-
-  /** Sends the packet in a slot. */
-  send(slot: Slot, length: number, peer: Peer): Promise<void> {
-    return this.#endpoint.send(slot.region.slice(slot.from, slot.from + length), peer);
-  }
-
-  async #grow(): Promise<void> {
-    this.#pieces += 1;
-    try {
-      const region = await this.#endpoint.domain.allocate(SLOTS * this.packetSize, ['FI_SEND']);
-      for (let i = 0; i < SLOTS; i++) this.giveBack({ region, from: i * this.packetSize });
-    } finally {
-      this.#growing = undefined;
-    }
+  /** Sends the packets that a session has. */
+  send(session: number): void {
+    native.netSend(this.#handle, session);
   }
 
   /** Changes the number of sessions that keep the event loop alive. */
@@ -171,19 +158,22 @@ export class Port {
     else this.#endpoint.unref();
   }
 
-  // Anybody may send to the endpoint. Sessions check whether a packet is theirs.
-  async #receive(): Promise<void> {
-    const SESSION_AT = 36; // native/net/packet.h
-    const options = { count: RECEIVES, size: this.packetSize, borrow: true, onTruncated: 'skip' };
-    try {
-      for await (const { bytes } of this.#endpoint.messages(options as { borrow: true })) {
-        if (bytes.length < SESSION_AT + 4) continue;
-        const at = bytes.byteOffset + SESSION_AT;
-        const session = new DataView(bytes.buffer).getUint32(at, true);
-        this.#receivers.get(session)?.(bytes);
+  /** @internal Sessions have events. */
+  completed(): void {
+    const events = native.netPortEvents(this.#handle);
+    for (let at = 0; at < events.length; at += 4) {
+      const [session, kind, stream, value] = events.subarray(at, at + 4) as unknown as number[];
+      const carried = this.#sessions.get(session as number);
+      try {
+        carried?.told(kind as number, stream as number, value as number);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
       }
-    } catch {
-      // The endpoint has closed, or is broken: sends to it fail, and sessions use another path.
     }
   }
+
+  /** @internal The domain has closed. */
+  lost(): void {}
 }

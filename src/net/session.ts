@@ -1,15 +1,16 @@
 import type { Duplex } from 'node:stream';
+import { FabricError } from '../base/errors.js';
+import type { Peer } from '../base/peer.js';
 import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
 import type { Agreement } from './agreement.js';
+import { ControlPath } from './control-path.js';
 import { connectionError, numberOf } from './errors.js';
-import { ControlPath, FabricPath, type Path } from './path.js';
-import type { Port } from './port.js';
+import type { Carried, Port } from './port.js';
 
-const HEARTBEAT = 1000; // ms without packets until this side acknowledges
-// ms without anything from the peer until packets travel over the control connection, and until the session is lost.
-// The event loop of the peer may be busy.
-const SILENCE = 10_000;
+// Limits of packets over the control connection, in ms: without packets of this side until it acknowledges, and of the
+// peer until the session is lost. The event loop of the peer may be busy.
+const HEARTBEAT = 1000;
 const LOSS = 30_000;
 
 /** What a stream's owner learns of it. */
@@ -21,90 +22,125 @@ export interface StreamOwner {
   /** write() has room. */
   writable(): void;
   reset(errno: number): void;
+  /** Packets travel over the control connection from now on, because the fabric has failed. */
+  fellBack(error: Error): void;
   /** The session has ended. If the peer had ended its side before, `error` is undefined, and take() gives the rest. */
   lost(error: Error | undefined): void;
+}
+
+/** Says on standard error that the fabric is not used, although the program asked for it. */
+export function warnOf(error: Error): void {
+  process.emitWarning(`packets travel over TCP: ${error.message}`, {
+    type: 'LibfabricWarning',
+    code: 'LIBFABRIC_NET_FALLBACK',
+  });
 }
 
 /** The modes of streams. */
 export const Mode = { Bytes: 0, Messages: 1 } as const;
 
+/** How the packets of a session reach the endpoint of the peer. */
+export interface Fabric {
+  readonly port: Port;
+  readonly peer: Peer;
+  readonly address: Uint8Array;
+}
+
+/** How a session uses the fabric. */
+export interface SessionOptions {
+  /** Undefined: packets travel over the control connection. */
+  readonly fabric?: Fabric | undefined;
+  /** Why they do, although the program asked for the fabric. */
+  readonly fallback?: Error | undefined;
+  /** 'fabric': the session ends instead. */
+  readonly require?: 'fabric' | undefined;
+}
+
 /**
  * The streams between this process and another one. Their packets travel over the fabric, or, without one, over the
  * control connection: that of node:net or node:tls over which the two have met.
  */
-export class Session {
+export class Session implements Carried {
   readonly control: Duplex;
   /** Whether this side opens the streams with odd numbers. */
   readonly isFirst: boolean;
+  readonly number: number;
+  readonly handle: Handle<'Session'>;
   /** Called when the peer has opened a stream. */
   opened: ((stream: number, mode: number) => void) | undefined;
-  /** Called when packets travel over the control connection from now on, because the fabric has failed. */
-  fellBack: ((error: Error) => void) | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
-  readonly #handle: Handle<'Session'>;
   readonly #owners = new Map<number, StreamOwner>();
-  readonly #number: number;
-  readonly #port: Port | undefined;
-  #path: Path;
+  readonly #controlPath: ControlPath;
+  readonly #require: 'fabric' | undefined;
+  #fabric: Fabric | undefined;
+  #isLeft = false; // the fabric
+  #fallback: Error | undefined;
   #error: Error | undefined;
   #isScheduled = false;
   #isClosing = false;
-  #receivedAt = performance.now();
-  #sentAt = performance.now();
-  #watchedAt = performance.now();
-  #timer: NodeJS.Timeout;
+  #receivedAt = 0;
+  #sentAt = 0;
+  #watchedAt = 0;
+  #timer: NodeJS.Timeout | undefined;
   #references = 0;
   #holds = false;
 
-  /** @param port the endpoint of this side, if it has one. The session releases it. */
-  constructor(control: Duplex, agreement: Agreement, port?: Port) {
+  constructor(control: Duplex, agreement: Agreement, options: SessionOptions = {}) {
     this.control = control;
-    this.#number = agreement.session;
+    this.number = agreement.session;
     this.isFirst = agreement.first;
-    this.#handle = native.netSession(agreement);
-    this.#port = port;
-    this.#path = this.#pathTo(agreement, port);
+    this.handle = native.netSession(agreement);
+    this.#fabric = options.fabric;
+    this.#fallback = options.fallback;
+    this.#require = options.require;
+    this.#controlPath = new ControlPath(this.handle, control, () => this.#send());
     control.on('data', this.#received).pause();
     control.on('error', (error) => this.fail(error));
     control.on('end', () => control.end());
     control.on('close', () => this.fail(connectionError('ECONNRESET', 'the peer is gone', 'read')));
-    this.#timer = setInterval(this.#watch, HEARTBEAT / 2).unref();
     (control as Partial<Pick<NodeJS.Timeout, 'unref'>>).unref?.();
   }
 
   /** Takes packets, after `opened` and `onEnd` were set. */
   start(): void {
-    this.#port?.listen(this.#number, this.#receivedPacket);
+    const { fabric } = this;
+    if (fabric) fabric.port.carry(this, fabric.peer);
+    else this.#startWatch();
     this.control.resume();
   }
 
-  #pathTo({ fabric }: Agreement, port: Port | undefined): Path {
-    if (port === undefined || fabric?.provider !== port.provider) return this.#controlPath();
-    const peer = port.meet(fabric.address);
-    const room = () => this.#send();
-    return new FabricPath(this.#handle, port, peer, { room, failed: this.#pathFailed });
+  /** The fabric, while packets travel over it. */
+  private get fabric(): Fabric | undefined {
+    return this.#isLeft ? undefined : this.#fabric;
   }
-
-  #controlPath(): Path {
-    return new ControlPath(this.#handle, this.control, () => this.#send());
-  }
-
-  // What the peer has not acknowledged is sent again. The peer applies each packet once.
-  readonly #pathFailed = (error: Error): void => {
-    if (this.#error !== undefined || this.#path.name === 'control') return;
-    this.fellBack?.(error);
-    this.#holdLoop(false);
-    this.#path.close();
-    this.#path = this.#controlPath();
-    native.netAgain(this.#handle);
-    this.#send();
-    this.#holdLoop(true);
-  };
 
   /** The provider whose endpoints carry the packets, or 'control'. */
   get path(): string {
-    return this.#path.name;
+    return this.fabric?.port.provider ?? 'control';
+  }
+
+  /** Why packets travel over the control connection, although the program asked for the fabric. */
+  get fallback(): Error | undefined {
+    return this.#fallback;
+  }
+
+  // What the peer has not acknowledged is sent again. The peer applies each packet once.
+  #leaveFabric(error: Error): void {
+    const { fabric } = this;
+    if (fabric === undefined || this.#error !== undefined) return;
+    if (this.#require === 'fabric') {
+      this.fail(error);
+      return;
+    }
+    this.#fallback = error;
+    this.#holdLoop(false);
+    this.#isLeft = true; // what the peer has sent may still arrive
+    warnOf(error);
+    for (const owner of this.#owners.values()) owner.fellBack(error);
+    this.#startWatch();
+    this.#send();
+    this.#holdLoop(true);
   }
 
   /** Why the session has ended. */
@@ -114,7 +150,7 @@ export class Session {
 
   /** Opens a stream. Returns its number, 0 if there are too many. */
   open(owner: StreamOwner, mode: number): number {
-    const stream = native.netOpen(this.#handle, mode);
+    const stream = native.netOpen(this.handle, mode);
     if (stream > 0) this.adopt(stream, owner);
     this.#schedule();
     return stream;
@@ -126,39 +162,39 @@ export class Session {
   }
 
   answer(stream: number, errno: number): void {
-    native.netAnswer(this.#handle, stream, errno);
+    native.netAnswer(this.handle, stream, errno);
     this.#schedule();
   }
 
   /** Accepts bytes from `from` on, and returns how many. If fewer than all, writable() follows. */
   write(stream: number, bytes: Uint8Array, from: number): number {
-    const accepted = native.netWrite(this.#handle, stream, bytes, from);
+    const accepted = native.netWrite(this.handle, stream, bytes, from);
     this.#schedule();
     return accepted;
   }
 
   /** What has arrived: bytes, or null at the end. If it returns undefined, readable() follows. */
   take(stream: number): Buffer | null | undefined {
-    const taken = native.netTake(this.#handle, stream);
+    const taken = native.netTake(this.handle, stream);
     if (taken) this.#schedule(); // the peer may send more
     return taken;
   }
 
   end(stream: number): void {
-    native.netEnd(this.#handle, stream);
+    native.netEnd(this.handle, stream);
     this.#schedule();
   }
 
   /** Ends both sides: with a reset if the peer's bytes were not all taken. */
   destroy(stream: number): void {
     this.#owners.delete(stream);
-    native.netDestroy(this.#handle, stream);
+    native.netDestroy(this.handle, stream);
     this.#schedule();
   }
 
   reset(stream: number, errno: number): void {
     this.#owners.delete(stream);
-    native.netReset(this.#handle, stream, errno);
+    native.netReset(this.handle, stream, errno);
     this.#schedule();
   }
 
@@ -171,10 +207,12 @@ export class Session {
   // Until the peer has what was written, the process must not end.
   #holdLoop(may: boolean): void {
     const holds =
-      may && (this.#references > 0 || native.netUnacknowledged(this.#handle) > 0) && !this.#error;
+      may && !this.#error && (this.#references > 0 || !native.netIsDelivered(this.handle));
     if (holds === this.#holds) return;
     this.#holds = holds;
-    this.#path.hold(holds);
+    const { fabric } = this;
+    if (fabric) fabric.port.hold(holds ? 1 : -1);
+    else this.#controlPath.hold(holds);
   }
 
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
@@ -187,40 +225,45 @@ export class Session {
   /** Ends the session. Its streams are lost. */
   fail(error: Error): void {
     if (this.#error !== undefined) return;
+    this.#deliver(); // what arrived before
+    if (this.#error !== undefined) return;
     this.#error = error;
     clearInterval(this.#timer);
     this.control.destroy();
     this.#holdLoop(false);
-    this.#path.close();
-    this.#port?.ignore(this.#number);
-    this.#port?.release();
+    if (this.#fabric) {
+      const { port, peer, address } = this.#fabric;
+      port.leave(this.number);
+      port.forget(peer, address);
+      port.release();
+    }
     this.onEnd?.(error);
     const owners = [...this.#owners];
     this.#owners.clear();
     for (const [stream, owner] of owners) {
-      owner.lost(native.netHasPeerEnded(this.#handle, stream) ? undefined : error);
+      owner.lost(native.netHasPeerEnded(this.handle, stream) ? undefined : error);
     }
   }
 
-  readonly #received = (bytes: Buffer): void => this.#apply('netReceive', bytes);
-  readonly #receivedPacket = (packet: Uint8Array): void => this.#apply('netTakePacket', packet);
-
-  #apply(call: 'netReceive' | 'netTakePacket', bytes: Uint8Array): void {
+  // Packets from the control connection.
+  readonly #received = (bytes: Buffer): void => {
     if (this.#error !== undefined) return;
     this.#receivedAt = performance.now();
-    const broken = native[call](this.#handle, bytes);
+    if (this.fabric)
+      this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
+    const broken = native.netReceive(this.handle, bytes);
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
     else this.#send();
     if (this.#references === 0) this.#holdLoop(true);
-  }
+  };
 
   #deliver(): void {
-    const events = native.netEvents(this.#handle);
+    const events = native.netEvents(this.handle);
     if (events === undefined) return;
     for (let at = 0; at < events.length; at += 3) {
       try {
-        this.#tell(events[at] as number, events[at + 1] as number, events[at + 2] as number);
+        this.told(events[at] as number, events[at + 1] as number, events[at + 2] as number);
       } catch (error) {
         queueMicrotask(() => {
           throw error;
@@ -229,7 +272,9 @@ export class Session {
     }
   }
 
-  #tell(kind: number, stream: number, value: number): void {
+  /** @internal Takes an event. */
+  told(kind: number, stream: number, value: number): void {
+    if (this.#error !== undefined) return;
     const owner = this.#owners.get(stream);
     switch (kind) {
       case NetEvent.Opened:
@@ -253,6 +298,17 @@ export class Session {
         this.#owners.delete(stream);
         owner?.reset(value);
         break;
+      case NetEvent.Delivered:
+        this.#delivered();
+        break;
+      case NetEvent.Broken:
+        this.fail(connectionError('EPROTO', native.netWhy(this.handle), 'read'));
+        break;
+      case NetEvent.LinkLost:
+        this.#leaveFabric(
+          new FabricError(value, 'libfabric/net', { detail: 'the peer is silent' }),
+        );
+        break;
     }
   }
 
@@ -270,10 +326,25 @@ export class Session {
 
   #send(): void {
     if (this.#error !== undefined) return;
-    if (this.#path.send()) this.#sentAt = performance.now();
-    this.#deliver(); // writers whose bytes have left
+    const { fabric } = this;
+    if (fabric) {
+      fabric.port.send(this.number);
+    } else {
+      if (this.#controlPath.send()) this.#sentAt = performance.now();
+      this.#deliver(); // writers whose bytes have left
+    }
+    if (this.#isClosing) this.#delivered();
+  }
+
+  #delivered(): void {
+    if (this.#references === 0) this.#holdLoop(true);
     if (!this.#isClosing || this.#owners.size > 0) return;
-    if (native.netUnacknowledged(this.#handle) === 0) this.control.end();
+    if (native.netIsDelivered(this.handle)) this.control.end();
+  }
+
+  #startWatch(): void {
+    this.#receivedAt = this.#sentAt = this.#watchedAt = performance.now();
+    this.#timer = setInterval(this.#watch, HEARTBEAT / 2).unref();
   }
 
   // A control connection learns nothing of a power failure.
@@ -282,15 +353,12 @@ export class Session {
     // If this event loop was busy, packets may wait behind this timer.
     if (now - this.#watchedAt > 2 * HEARTBEAT) this.#receivedAt = now;
     this.#watchedAt = now;
-    const silence = now - this.#receivedAt;
-    if (silence > LOSS) {
+    if (now - this.#receivedAt > LOSS) {
       this.fail(connectionError('ETIMEDOUT', 'the peer is silent', 'read'));
       return;
     }
-    if (silence > SILENCE)
-      this.#pathFailed(connectionError('ETIMEDOUT', 'the peer is silent', 'read'));
     if (now - this.#sentAt < HEARTBEAT) return;
-    native.netAcknowledge(this.#handle);
+    native.netAcknowledge(this.handle);
     this.#send();
   };
 }

@@ -26,14 +26,21 @@ async function pair(): Promise<[FabricSocket, FabricSocket]> {
 /** Writes bytes in both directions, and checks what arrives. */
 async function exchange(sockets: [FabricSocket, FabricSocket], size: number): Promise<void> {
   const bytes = pattern(size);
-  const read = sockets.map(async (socket) => {
-    const parts: Buffer[] = [];
-    for (let left = size; left > 0; left -= (parts.at(-1) as Buffer).length) {
-      const [part] = await once(socket, 'data');
-      parts.push(part);
-    }
-    return Buffer.concat(parts).equals(bytes);
-  });
+  const read = sockets.map(
+    (socket) =>
+      new Promise<boolean>((resolve) => {
+        const parts: Buffer[] = [];
+        let left = size;
+        const take = (part: Buffer) => {
+          parts.push(part);
+          left -= part.length;
+          if (left > 0) return;
+          socket.off('data', take);
+          resolve(Buffer.concat(parts).equals(bytes));
+        };
+        socket.on('data', take);
+      }),
+  );
   for (const socket of sockets) socket.write(bytes);
   expect(await Promise.all(read)).toEqual([true, true]);
 }

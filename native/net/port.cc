@@ -1,0 +1,371 @@
+#include "port.h"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "../engine/driver.h"
+#include "../providers/provider_traits.h"
+#include "../util/error.h"
+
+namespace fab::net {
+
+namespace {
+
+constexpr uint32_t kReceives = 128;
+constexpr uint32_t kMostReceives = 1024;
+constexpr uint32_t kMoreReceives = 64;
+constexpr uint32_t kMostSends = 32;  // packets of a session in flight
+constexpr size_t kMostEarly = 16;    // packets of a session that is only expected
+constexpr auto kCheckInterval = std::chrono::milliseconds(2);
+constexpr auto kBeatInterval = std::chrono::milliseconds(100);
+constexpr unsigned kTurnsPerClock = 16;  // reading the clock takes 30 ns
+
+}  // namespace
+
+Port::Port(const std::shared_ptr<Domain>& domain, std::shared_ptr<Endpoint> endpoint,
+           uint32_t watch, size_t packetSize, const Limits& limits)
+    : domain_(domain),
+      engine_(domain->engine()),
+      endpoint_(std::move(endpoint)),
+      watch_(watch),
+      packetSize_(packetSize),
+      limits_(limits),
+      keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
+      ops_(1) {}
+
+void Port::listen() {
+  for (; receives_ < kReceives; ++receives_) {
+    BufferRef buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+    if (!buffer) throw FabricFailure(FI_ENOMEM, "mmap", "too many packets in memory");
+    if (!postReceive(std::move(buffer))) break;
+  }
+  if (receives_ == 0) throw FabricFailure(FI_EAGAIN, "fi_recvmsg", engine_.refusal);
+  allowance_->free = receives_;
+}
+
+void Port::defer(std::function<void()> task) {
+  const auto domain = domain_.lock();
+  if (!domain || domain->closed()) return;
+  engine_.defer(std::move(task));
+  if (engine_.control().sleeping.load() != 0) domain->driver().wake();
+}
+
+bool Port::expect(uint32_t session, uint32_t allowance) {
+  if (!allowance_->take(allowance)) return false;
+  defer([self = shared_from_this(), session, allowance] {
+    self->members_[session].promised = allowance;
+  });
+  return true;
+}
+
+void Port::add(const std::shared_ptr<Session>& session, uint32_t peer, uint8_t link) {
+  defer([self = shared_from_this(), session, peer, link] { self->admit(session, peer, link); });
+}
+
+void Port::admit(const std::shared_ptr<Session>& session, uint32_t peer, uint8_t link) {
+  const uint32_t number = session->agreement().session;
+  Member* const member = find(number);
+  if (member == nullptr) return;  // removed before
+  session->use(allowance_);       // which has given the first packets in expect()
+  member->session = session;
+  member->peer = peer;
+  member->link = link;
+  member->heardAt = member->sentAt = Clock::now();
+  for (auto& [buffer, length] : std::exchange(member->early, {})) {
+    deliver(std::move(buffer), length);
+  }
+  schedule(number, *member);
+}
+
+void Port::remove(uint32_t session) {
+  defer([self = shared_from_this(), session] { self->erase(session); });
+}
+
+void Port::send(uint32_t session) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    wanted_.push_back(session);
+    if (wanted_.size() > 1) return;
+  }
+  defer([self = shared_from_this()] {
+    std::vector<uint32_t> wanted;
+    {
+      const std::lock_guard<std::mutex> guard(self->mutex_);
+      wanted.swap(self->wanted_);
+    }
+    for (const uint32_t number : wanted) {
+      if (Member* const member = self->find(number)) self->schedule(number, *member);
+    }
+  });
+}
+
+std::vector<std::shared_ptr<Session>> Port::takeEventful() {
+  reported_.store(false);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return std::exchange(eventful_, {});
+}
+
+// Reports to JavaScript that a session has events. One report may be for many events.
+void Port::report(const std::shared_ptr<Session>& session) {
+  if (!session->hasEvents()) return;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (std::find(eventful_.begin(), eventful_.end(), session) != eventful_.end()) return;
+    eventful_.push_back(session);
+  }
+  if (reported_.exchange(true)) return;
+  Completion completion{};
+  completion.request = watch_;
+  completion.event = fab::Event::kPartial;
+  engine_.reports.push(completion);
+}
+
+Port::Member* Port::find(uint32_t session) {
+  const auto found = members_.find(session);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
+void Port::schedule(uint32_t number, Member& member) {
+  if (member.isReady || member.isLost || !member.session || isBroken_) return;
+  member.isReady = true;
+  ready_.push_back(number);
+}
+
+unsigned Port::turn() {
+  if (ready_.empty() && unposted_.empty() && ++turns_ % kTurnsPerClock != 0) return 0;
+  const auto now = Clock::now();
+  const uint32_t before = sending_;
+  isFull_ = false;
+  while (!unposted_.empty() && postReceive(unposted_.back())) unposted_.pop_back();
+  for (size_t left = ready_.size(); left > 0 && !isFull_; --left) {
+    const uint32_t number = ready_.front();
+    ready_.pop_front();
+    if (Member* const member = find(number)) {
+      member->isReady = false;
+      send(number, *member, now);
+    }
+  }
+  if (now - checkedAt_ >= kCheckInterval) check(now);
+  return sending_ - before;
+}
+
+// Sends the packets of a session, as far as there is room.
+void Port::send(uint32_t number, Member& member, Clock::time_point now) {
+  const std::shared_ptr<Session> session = member.session;
+  while (member.sending < kMostSends) {  // sent() schedules it
+    const std::optional<Outgoing> packet = session->nextPacket(member.link, now);
+    if (!packet) break;
+    const ssize_t ret = post(member, *packet);
+    if (ret == 0) {
+      member.sentAt = now;
+      continue;
+    }
+    session->notSent(*packet);
+    isFull_ = ret == -FI_EAGAIN;
+    if (isFull_) {
+      schedule(number, member);
+    } else {
+      lose(number, static_cast<uint32_t>(-ret));
+    }
+    break;
+  }
+  report(session);
+}
+
+ssize_t Port::post(Member& member, const Outgoing& packet) {
+  const uint32_t number = takeNumber();
+  Operation o{};
+  o.code = OpCode::kSend;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.peer = member.peer;
+  o.memory = memoryOf(packet.buffer->block);
+  o.offset = static_cast<double>(packet.buffer->offset + packet.begin);
+  o.length = static_cast<double>(packet.length);
+  const ssize_t ret = engine_.postFor(*this, o, keepsPeer_);
+  if (ret != 0) {
+    giveNumber(number);
+    return ret;
+  }
+  InFlight& op = ops_[number];
+  op.packet = packet;
+  op.session = member.session;
+  op.link = member.link;
+  ++member.sending;
+  ++sending_;
+  return 0;
+}
+
+bool Port::postReceive(BufferRef buffer) {
+  const uint32_t number = takeNumber();
+  Operation o{};
+  o.code = OpCode::kRecv;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.memory = memoryOf(buffer->block);
+  o.offset = static_cast<double>(buffer->offset);
+  o.length = static_cast<double>(packetSize_);
+  const ssize_t ret = engine_.postFor(*this, o);
+  if (ret != 0) {
+    giveNumber(number);
+    return false;
+  }
+  ops_[number].buffer = std::move(buffer);
+  return true;
+}
+
+void Port::completed(const Completion& completion, const ErrorDetail&) {
+  InFlight op = giveNumber(completion.request);
+  if (op.buffer) return received(std::move(op.buffer), completion);
+  sent(std::move(op), completion);
+}
+
+void Port::received(BufferRef buffer, const Completion& completion) {
+  if (completion.status == FI_ECANCELED || isBroken_) return;  // the endpoint was closed
+  if (completion.status == 0)
+    buffer = deliver(std::move(buffer), static_cast<size_t>(completion.length));
+  if (!postReceive(buffer)) unposted_.push_back(std::move(buffer));
+}
+
+// Applies a packet. Returns the memory for the next one.
+BufferRef Port::deliver(BufferRef buffer, size_t length) {
+  if (length < sizeof(PacketHeader)) return buffer;
+  const uint32_t number = readHeader<PacketHeader>(buffer->data).session;
+  Member* const member = find(number);
+  if (member == nullptr) return buffer;
+  if (!spare_) spare_ = BufferPool::ofProcess().take(BufferPool::Use::kUnread);
+  if (!member->session) {
+    if (!spare_ || member->early.size() >= kMostEarly) return buffer;
+    member->early.emplace_back(std::move(buffer), length);
+    return std::exchange(spare_, nullptr);
+  }
+  Session& session = *member->session;
+  const auto now = Clock::now();
+  const Session::Received received =
+      session.receive(buffer->data, length, now, spare_ ? buffer : nullptr);
+  if (received == Session::Received::kForeign) return buffer;
+  member->heardAt = now;
+  owes_ = true;
+  if (received == Session::Received::kBroken) session.tell(EventKind::kBroken, 0, 0);
+  schedule(number, *member);  // the peer has allowed more, or wants an answer
+  report(member->session);
+  return buffer.use_count() == 1 ? buffer : std::exchange(spare_, nullptr);
+}
+
+void Port::sent(InFlight op, const Completion& completion) {
+  --sending_;
+  const uint32_t number = op.session->agreement().session;
+  Member* const member = find(number);
+  if (member == nullptr || member->session != op.session || member->link != op.link) return;
+  --member->sending;
+  if (completion.status != 0) return lose(number, completion.status);
+  schedule(number, *member);
+}
+
+// The session's packets travel over another link. Those of the peer may still arrive over this one.
+void Port::lose(uint32_t number, uint32_t status) {
+  Member* const member = find(number);
+  if (member == nullptr || !member->session || std::exchange(member->isLost, true)) return;
+  member->session->sendAgain(member->link);
+  member->session->tell(EventKind::kLinkLost, member->link, status);
+  report(member->session);
+}
+
+void Port::erase(uint32_t number) {
+  const auto found = members_.find(number);
+  if (found == members_.end()) return;
+  const Member member = std::move(found->second);
+  members_.erase(found);
+  if (member.session)
+    member.session->stopUsing(allowance_);
+  else
+    allowance_->giveBack(member.promised);
+}
+
+void Port::broken(const Failure& why) {
+  isBroken_ = true;
+  for (const auto& [number, member] : members_) lose(number, why.status);
+}
+
+void Port::ended() {
+  isBroken_ = true;
+  members_.clear();
+  ready_.clear();
+  unposted_.clear();
+  ops_.clear();
+  spare_ = nullptr;
+  endpoint_.reset();
+}
+
+void Port::check(Clock::time_point now) {
+  // If this thread did not run, packets may wait in the completion queue.
+  const bool wasAway = now - checkedAt_ > limits_.silence / 2;
+  const bool beats = now - beatAt_ >= kBeatInterval;
+  checkedAt_ = now;
+  if (beats) beatAt_ = now;
+  owes_ = false;
+  for (auto& [number, member] : members_) {
+    if (!member.session || member.isLost) continue;
+    if (wasAway) member.heardAt = now;
+    checkMember(number, member, now, beats);
+    if (now - member.heardAt > limits_.silence) lose(number, FI_ETIMEDOUT);
+  }
+  if (allowance_->free < kMoreReceives) postMore();
+}
+
+void Port::checkMember(uint32_t number, Member& member, Clock::time_point now, bool beats) {
+  Session& session = *member.session;
+  if (beats && now - member.sentAt >= limits_.heartbeat) {
+    session.rest();
+    session.acknowledge();
+  }
+  const Session::Due due = session.dueAt(now);
+  owes_ |= due == Session::Due::kLater;
+  if (due == Session::Due::kNow) schedule(number, member);
+}
+
+void Port::postMore() {
+  const uint32_t target = std::min(receives_ + kMoreReceives, kMostReceives);
+  while (receives_ < target) {
+    BufferRef buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+    if (!buffer || !postReceive(std::move(buffer))) return;
+    ++receives_;
+    allowance_->giveBack(1);
+  }
+}
+
+// The engine's handle of a block of the pool.
+uint32_t Port::memoryOf(uint32_t block) {
+  if (block >= memories_.size()) memories_.resize(block + 1);
+  if (memories_[block] == 0) {
+    const auto shared = BufferPool::ofProcess().block(block);
+    Memory memory;
+    memory.backing = shared;
+    memory.base = shared->data();
+    memory.length = shared->size();
+    memories_[block] =
+        engine_.memories.insert(std::move(memory), Engine::Memories::Handles::kLasting);
+  }
+  return memories_[block];
+}
+
+uint32_t Port::takeNumber() {
+  if (freeOp_ == 0) {
+    ops_.emplace_back();
+    return static_cast<uint32_t>(ops_.size() - 1);
+  }
+  const uint32_t number = freeOp_;
+  freeOp_ = ops_[number].next;
+  return number;
+}
+
+Port::InFlight Port::giveNumber(uint32_t number) {
+  InFlight op = std::exchange(ops_[number], {});
+  ops_[number].next = freeOp_;
+  freeOp_ = number;
+  return op;
+}
+
+}  // namespace fab::net
