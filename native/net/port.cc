@@ -69,6 +69,7 @@ void Port::admit(const std::shared_ptr<Session>& session, uint32_t peer, uint8_t
   Member* const member = find(number);
   if (member == nullptr) return;  // removed before
   session->use(allowance_);       // which has given the first packets in expect()
+  session->addLink(link, weak_from_this());
   member->session = session;
   member->peer = peer;
   member->link = link;
@@ -128,7 +129,7 @@ Port::Member* Port::find(uint32_t session) {
 }
 
 void Port::schedule(uint32_t number, Member& member) {
-  if (member.isReady || member.isLost || !member.session || isBroken_) return;
+  if (member.isReady || !member.session) return;
   member.isReady = true;
   ready_.push_back(number);
 }
@@ -154,6 +155,7 @@ unsigned Port::turn() {
 // Sends the packets of a session, as far as there is room.
 void Port::send(uint32_t number, Member& member, Clock::time_point now) {
   const std::shared_ptr<Session> session = member.session;
+  if (member.isLost || member.rests) return session->wakeOther(member.link);
   while (member.sending < kMostSends) {  // sent() schedules it
     const std::optional<Outgoing> packet = session->nextPacket(member.link, now);
     if (!packet) break;
@@ -171,6 +173,7 @@ void Port::send(uint32_t number, Member& member, Clock::time_point now) {
     }
     break;
   }
+  if (isFull_ || member.sending >= kMostSends) session->wakeOther(member.link);
   report(session);
 }
 
@@ -247,6 +250,7 @@ BufferRef Port::deliver(BufferRef buffer, size_t length) {
       session.receive(buffer->data, length, now, spare_ ? buffer : nullptr);
   if (received == Session::Received::kForeign) return buffer;
   member->heardAt = now;
+  if (member->isLost || member->rests) resume(*member);
   owes_ = true;
   if (received == Session::Received::kBroken) session.tell(EventKind::kBroken, 0, 0);
   schedule(number, *member);  // the peer has allowed more, or wants an answer
@@ -268,8 +272,10 @@ void Port::sent(InFlight op, const Completion& completion) {
 void Port::lose(uint32_t number, uint32_t status) {
   Member* const member = find(number);
   if (member == nullptr || !member->session || std::exchange(member->isLost, true)) return;
+  member->session->setUsable(member->link, false);
   member->session->sendAgain(member->link);
   member->session->tell(EventKind::kLinkLost, member->link, status);
+  member->session->wakeOther(member->link);
   report(member->session);
 }
 
@@ -307,23 +313,41 @@ void Port::check(Clock::time_point now) {
   if (beats) beatAt_ = now;
   owes_ = false;
   for (auto& [number, member] : members_) {
-    if (!member.session || member.isLost) continue;
+    if (!member.session || isBroken_) continue;
     if (wasAway) member.heardAt = now;
-    checkMember(number, member, now, beats);
-    if (now - member.heardAt > limits_.silence) lose(number, FI_ETIMEDOUT);
+    if (beats && now - member.sentAt >= limits_.heartbeat) beat(member, now);
+    if (!member.isLost) checkMember(number, member, now);
   }
   if (allowance_->free < kMoreReceives) postMore();
 }
 
-void Port::checkMember(uint32_t number, Member& member, Clock::time_point now, bool beats) {
+void Port::checkMember(uint32_t number, Member& member, Clock::time_point now) {
   Session& session = *member.session;
-  if (beats && now - member.sentAt >= limits_.heartbeat) {
-    session.rest();
-    session.acknowledge();
-  }
   const Session::Due due = session.dueAt(now);
   owes_ |= due == Session::Due::kLater;
   if (due == Session::Due::kNow) schedule(number, member);
+  if (now - member.heardAt > limits_.silence) return lose(number, FI_ETIMEDOUT);
+  if (!session.sendLateAgain(member.link, now)) return;
+  member.rests = true;
+  session.setUsable(member.link, false);
+  session.wakeOther(member.link);
+}
+
+// The peer was heard over a link that was not used.
+void Port::resume(Member& member) {
+  if (isBroken_) return;
+  member.rests = false;
+  member.session->setUsable(member.link, true);
+  if (std::exchange(member.isLost, false))
+    member.session->tell(EventKind::kLinkFound, member.link, 0);
+}
+
+// Also over a link that is not used, to learn whether it works again.
+void Port::beat(Member& member, Clock::time_point now) {
+  member.session->rest();
+  if (member.sending > 0) return;
+  const std::optional<Outgoing> packet = member.session->heartbeat(member.link);
+  if (packet && post(member, *packet) == 0) member.sentAt = now;
 }
 
 void Port::postMore() {

@@ -23,7 +23,7 @@ struct Limits {
 
 // An endpoint that carries the packets of many sessions. Its receives are a pool: each session may
 // use as many as it was promised.
-class Port final : public EngineClient, public std::enable_shared_from_this<Port> {
+class Port final : public EngineClient, public Carrier, public std::enable_shared_from_this<Port> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6e73000000000002};
   static constexpr const char* kName = "Port";
@@ -43,10 +43,11 @@ class Port final : public EngineClient, public std::enable_shared_from_this<Port
   void add(const std::shared_ptr<Session>& session, uint32_t peer, uint8_t link);
   // Carries them no more.
   void remove(uint32_t session);
-  // Sends the packets that a session has.
-  void send(uint32_t session);
   // The sessions that have events. After that, the next event is reported.
   std::vector<std::shared_ptr<Session>> takeEventful();
+
+  // Any thread.
+  void send(uint32_t session) override;
 
   // The following are called by the engine.
   unsigned turn() override;
@@ -67,6 +68,7 @@ class Port final : public EngineClient, public std::enable_shared_from_this<Port
     uint8_t link = 0;
     bool isReady = false;   // in ready_
     bool isLost = false;    // it sends no more over this link
+    bool rests = false;     // the same, for a while: packets were late
     uint32_t sending = 0;   // packets in flight
     uint32_t promised = 0;  // packets, until it has a session
     Clock::time_point heardAt{};
@@ -93,10 +95,12 @@ class Port final : public EngineClient, public std::enable_shared_from_this<Port
   BufferRef deliver(BufferRef buffer, size_t length);
   void sent(InFlight op, const Completion& completion);
   void lose(uint32_t number, uint32_t status);
+  void resume(Member& member);
+  void beat(Member& member, Clock::time_point now);
   void erase(uint32_t number);
   void report(const std::shared_ptr<Session>& session);
   void check(Clock::time_point now);
-  void checkMember(uint32_t number, Member& member, Clock::time_point now, bool beats);
+  void checkMember(uint32_t number, Member& member, Clock::time_point now);
   void postMore();
   uint32_t memoryOf(uint32_t block);
   uint32_t takeNumber();

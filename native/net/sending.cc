@@ -17,6 +17,10 @@ constexpr uint8_t kNoLink = UINT8_MAX - 1;
 constexpr size_t kWorthMoving = 4 << 10;
 // The peer may need the room of what it has sent, and its program may wait for the confirmation.
 constexpr auto kAcknowledgeAfter = std::chrono::milliseconds(5);
+// A packet that is not acknowledged within this time is sent over another link; again, after twice
+// the time.
+constexpr auto kLate = std::chrono::milliseconds(40);
+constexpr uint8_t kMostAttempts = 8;
 
 void put(Chunk& packet, const FrameHeader& frame) {
   packet.append(reinterpret_cast<const uint8_t*>(&frame), sizeof(frame));
@@ -34,7 +38,7 @@ std::optional<Outgoing> Session::nextPacket(uint8_t link, Clock::time_point now)
     fill(packet);
     if (packet.size() > sizeof(PacketHeader)) {
       const uint64_t sequence = nextSequence_++;
-      unacknowledged_.push_back({sequence, complete(packet, sequence), link, now});
+      unacknowledged_.push_back({sequence, complete(packet, sequence), link, 1, now});
       return unacknowledged_.back().content;
     }
   }
@@ -61,6 +65,7 @@ std::optional<Outgoing> Session::repeated(uint8_t link, Clock::time_point now) {
   repeats_.pop_front();
   packet.link = link;
   packet.sentAt = now;
+  if (packet.attempts < kMostAttempts) ++packet.attempts;
   writeHeader(content);
   return content;
 }
@@ -77,6 +82,10 @@ void Session::notSent(const Outgoing& packet) {
 
 void Session::sendAgain(uint8_t link) {
   const std::lock_guard<std::mutex> guard(mutex_);
+  repeatAllOf(link);
+}
+
+void Session::repeatAllOf(uint8_t link) {
   for (Packet& packet : unacknowledged_) {
     if (packet.link != link) continue;
     packet.link = kNoLink;
@@ -84,15 +93,51 @@ void Session::sendAgain(uint8_t link) {
   }
 }
 
-bool Session::sendLateAgain(uint8_t link, Clock::time_point before) {
+bool Session::sendLateAgain(uint8_t link, Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!otherThan(link)) return false;
+  // Only the first packet is known to be missing: acknowledgements say nothing of those after it.
+  if (unacknowledged_.empty()) return false;
+  const Packet& first = unacknowledged_.front();
+  if (first.link != link || now - first.sentAt < kLate * (1 << (first.attempts - 1))) return false;
+  repeatAllOf(link);
+  return true;
+}
+
+void Session::addLink(uint8_t link, std::weak_ptr<Carrier> carrier) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (links_.size() <= link) links_.resize(link + 1);
+  links_[link] = {std::move(carrier), true};
+}
+
+void Session::setUsable(uint8_t link, bool usable) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  links_[link].usable = usable;
+}
+
+void Session::wakeOther(uint8_t link) {
+  std::shared_ptr<Carrier> other;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto isOf = [&](const Packet& packet) { return packet.link == link; };
-    const auto first = std::find_if(unacknowledged_.begin(), unacknowledged_.end(), isOf);
-    if (first == unacknowledged_.end() || first->sentAt >= before) return false;
+    other = otherThan(link);
   }
-  sendAgain(link);
-  return true;
+  if (other) other->send(agreement_.session);
+}
+
+std::shared_ptr<Carrier> Session::otherThan(uint8_t link) const {
+  for (size_t i = 1; i < links_.size(); ++i) {
+    const Link& other = links_[(link + i) % links_.size()];
+    if (!other.usable) continue;
+    if (auto carrier = other.carrier.lock()) return carrier;
+  }
+  return nullptr;
+}
+
+std::optional<Outgoing> Session::heartbeat(uint8_t link) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Chunk packet;
+  if (why_ || !startPacket(packet, link)) return std::nullopt;
+  return complete(packet, 0);
 }
 
 void Session::acknowledge() {

@@ -47,6 +47,7 @@ enum class EventKind : uint32_t {
   kDelivered,   // the peer has everything that was sent
   kBroken,      // the peer has broken the protocol: why() says how
   kLinkLost,    // stream: the number of the link. value: an error number of libfabric
+  kLinkFound,   // it works again
 };
 
 struct Event {
@@ -61,6 +62,14 @@ struct Outgoing {
   size_t begin = 0;
   size_t length = 0;
   uint64_t sequence = 0;  // 0: it only acknowledges
+};
+
+// Sends the packets of sessions.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // Any thread: sends the packets that a session has.
+  virtual void send(uint32_t session) = 0;
 };
 
 // The streams between two processes. The session makes packets and applies those that arrive; it
@@ -125,8 +134,15 @@ class Session {
   void rest();
   // Makes nextPacket() return the packets again that a link has not delivered.
   void sendAgain(uint8_t link);
-  // The same if the oldest of them was sent before a time. Returns whether it was.
-  bool sendLateAgain(uint8_t link, Clock::time_point before);
+  // The same if the peer misses a packet of the link for too long, and another link may send it.
+  bool sendLateAgain(uint8_t link, Clock::time_point now);
+  // An acknowledgement that shows whether a link works.
+  std::optional<Outgoing> heartbeat(uint8_t link);
+  void addLink(uint8_t link, std::weak_ptr<Carrier> carrier);
+  // Sets whether a link may be used instead of another one.
+  void setUsable(uint8_t link, bool usable);
+  // Lets another link send packets.
+  void wakeOther(uint8_t link);
   // An endpoint that takes the packets of this session may have room for more than at first.
   void use(std::shared_ptr<Allowance> allowance);
   void stopUsing(const std::shared_ptr<Allowance>& allowance);
@@ -157,6 +173,7 @@ class Session {
     uint64_t sequence;
     Outgoing content;
     uint8_t link;
+    uint8_t attempts;
     Clock::time_point sentAt;
   };
   struct Reset {
@@ -171,6 +188,12 @@ class Session {
     size_t length;
   };
 
+  struct Link {
+    std::weak_ptr<Carrier> carrier;
+    bool usable = false;
+  };
+
+  std::shared_ptr<Carrier> otherThan(uint8_t link) const;
   Stream* find(uint32_t stream);
   Stream& add(uint32_t id, Stream::State state, uint8_t mode);
   bool isOwn(uint32_t stream) const { return (stream % 2 == 1) == agreement_.first; }
@@ -189,6 +212,7 @@ class Session {
   bool mayNumber(bool control) const;
   bool mustAcknowledge() const;
   std::optional<Outgoing> repeated(uint8_t link, Clock::time_point now);
+  void repeatAllOf(uint8_t link);
   bool startPacket(Chunk& packet, uint8_t link) const;
   bool moveBytes(Chunk& packet, uint8_t link);
   void fill(Chunk& packet);
@@ -237,6 +261,7 @@ class Session {
   uint64_t told_ = 1;        // what the peer knows of that
   uint64_t promisedTo_ = 1;  // this side has promised room for the packets before it
   Share share_;              // of the room of the endpoints
+  std::vector<Link> links_;
   Clock::time_point untoldSince_{};
   std::map<uint64_t, Early> early_;  // packets that arrived before `expected_`
   std::vector<uint8_t> partial_;     // of receiveFrom()

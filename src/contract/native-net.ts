@@ -35,8 +35,10 @@ export const NetEvent = {
   Delivered: 7,
   /** The peer has broken the protocol. */
   Broken: 8,
-  /** The link `stream` is lost, with the error number `value` of libfabric. */
+  /** The link `stream` is lost, with the error number `value` of libfabric, or was left. */
   LinkLost: 9,
+  /** It works again. */
+  LinkFound: 10,
 } as const;
 
 /** Limits of native/net/port.h, in milliseconds, and more. */

@@ -8,7 +8,9 @@ const GREETING = `libfabric-net ${VERSION} `;
 const MAX_LINE = 4096; // bytes
 const NONCE = /^[0-9a-f]{32}$/;
 const PROVIDER = /^[\w;-]{0,64}$/;
-const ADDRESS = /^([0-9a-f]{2}){0,256}$/;
+const ADDRESS = /^([0-9a-f]{2}){1,256}$/;
+/** The most endpoints of a side. */
+const MAX_ADDRESSES = 8;
 
 /** The parameters that a side proposes. Each applies to what that side receives. */
 export interface Terms {
@@ -34,29 +36,29 @@ export const TERMS: Terms = {
 /** What a side with an endpoint proposes: its sessions share the receives. Those that send much get more of them. */
 export const FABRIC_TERMS: Terms = { ...TERMS, allowance: 8 };
 
-/** Where an endpoint of a side is. */
-export interface FabricAddress {
+/** Where the endpoints of a side are. */
+export interface FabricAddresses {
   readonly provider: string;
-  readonly address: Uint8Array;
+  readonly addresses: readonly Uint8Array[];
 }
 
 /** What both sides have agreed on. */
 export interface Agreement extends NativeAgreement {
-  /** The endpoint of the peer, if it has one. */
-  readonly fabric: FabricAddress | undefined;
+  /** The endpoints of the peer, if it has any. */
+  readonly fabric: FabricAddresses | undefined;
 }
 
 /** What a side says first. */
 interface Hello extends Omit<Terms, 'maxWindow'> {
   readonly nonce: string;
   readonly session: number;
-  /** Its provider, and its address in hexadecimal digits; empty without an endpoint. */
+  /** Its provider, and the addresses of its endpoints in hexadecimal digits; empty without an endpoint. */
   readonly provider: string;
-  readonly address: string;
+  readonly addresses: readonly string[];
 }
 
 const LIMITS: Record<
-  keyof Omit<Hello, 'nonce' | 'provider' | 'address'>,
+  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses'>,
   readonly [from: number, to: number]
 > = {
   packetSize: [1024, 65_536],
@@ -84,7 +86,7 @@ export async function agree(
   session: number,
   terms: Terms,
   timeout: number,
-  fabric?: FabricAddress,
+  fabric?: FabricAddresses,
 ): Promise<Agreement> {
   const { maxWindow, ...proposed } = terms;
   const own: Hello = {
@@ -92,7 +94,7 @@ export async function agree(
     nonce: randomBytes(16).toString('hex'),
     session,
     provider: fabric?.provider ?? '',
-    address: Buffer.from(fabric?.address ?? []).toString('hex'),
+    addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
   };
   control.write(`${GREETING}${JSON.stringify(own)}\n`);
   const peer = helloOf(await readLine(control, timeout));
@@ -112,7 +114,10 @@ export async function agree(
     maxWindow,
     maxStreams: Math.min(own.maxStreams, peer.maxStreams),
     fabric: peer.provider
-      ? { provider: peer.provider, address: Buffer.from(peer.address, 'hex') }
+      ? {
+          provider: peer.provider,
+          addresses: peer.addresses.map((each) => Buffer.from(each, 'hex')),
+        }
       : undefined,
   };
 }
@@ -137,10 +142,15 @@ function helloOf(line: string): Hello {
     throw badProtocol('the greeting of the peer has a wrong nonce');
   if (typeof hello.provider !== 'string' || !PROVIDER.test(hello.provider))
     throw badProtocol('the greeting of the peer has a wrong provider');
-  if (typeof hello.address !== 'string' || !ADDRESS.test(hello.address))
+  if (!isAddresses(hello.addresses) || (hello.provider !== '' && hello.addresses.length === 0))
     throw badProtocol('the greeting of the peer has a wrong address');
   return hello as unknown as Hello;
 }
+
+const isAddresses = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_ADDRESSES &&
+  value.every((each) => typeof each === 'string' && ADDRESS.test(each));
 
 /** Reads one line, and leaves what follows it to the next reader. */
 function readLine(control: Duplex, timeout: number): Promise<string> {

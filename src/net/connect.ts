@@ -4,7 +4,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { agree, FABRIC_TERMS, newSession, TERMS } from './agreement.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
-import { type FabricOptions, Port } from './port.js';
+import { type FabricOptions, Ports } from './ports.js';
 import { Session, warnOf } from './session.js';
 
 /** Where to connect to, and how. */
@@ -63,7 +63,8 @@ export async function upgrade(
 
 function sessionTo(options: ConnectOptions): Promise<Session> {
   const { host = 'localhost', port, tls } = options;
-  const key = JSON.stringify([host, port, options.provider, options.driver, options.node]);
+  const { provider, driver, node, nics, require } = options;
+  const key = JSON.stringify([host, port, provider, driver, node, nics, require]);
   // Options of TLS may have functions and keys, which cannot be compared.
   if (tls !== undefined) return open(options);
   const known = sessions.get(key);
@@ -104,51 +105,47 @@ export async function meet(
   timeout: number,
 ): Promise<Session> {
   const number = newSession();
-  const { port, failure } = await portFor(options, number);
+  const { ports, failure } = await portsFor(options, number);
   try {
-    const terms = port ? { ...FABRIC_TERMS, packetSize: port.packetSize } : TERMS;
-    const agreement = await agree(control, number, terms, timeout, port);
+    const terms = ports ? { ...FABRIC_TERMS, packetSize: ports.packetSize } : TERMS;
+    const agreement = await agree(control, number, terms, timeout, ports);
     const { fabric } = agreement;
-    if (port && fabric?.provider === port.provider) {
-      const { address } = fabric;
-      const peer = await port.meet(address);
-      return new Session(control, agreement, {
-        fabric: { port, peer, address },
-        require: options.require,
-      });
+    if (ports && fabric?.provider === ports.provider) {
+      const links = await ports.meet(fabric.addresses);
+      return new Session(control, agreement, { ports, links, require: options.require });
     }
     const fallback =
-      failure ?? (port && connectionError('EPROTONOSUPPORT', 'the peer does not use this fabric'));
+      failure ?? (ports && connectionError('EPROTONOSUPPORT', 'the peer does not use this fabric'));
     if (fallback && options.require === 'fabric') throw fallback;
     if (fallback) warnOf(fallback);
-    letGo(port, number);
+    letGo(ports, number);
     return new Session(control, agreement, { fallback });
   } catch (error) {
-    letGo(port, number);
+    letGo(ports, number);
     throw error;
   }
 }
 
-/** The endpoint for a new session, or why there is none. */
-async function portFor(
+/** The endpoints for a new session, or why there are none. */
+async function portsFor(
   options: FabricOptions,
   session: number,
-): Promise<{ port?: Port; failure?: Error }> {
+): Promise<{ ports?: Ports; failure?: Error }> {
   if (options.provider === undefined) return {};
-  let port: Port;
+  let ports: Ports;
   try {
-    port = await Port.take(options);
+    ports = await Ports.take(options);
   } catch (error) {
     return { failure: error as Error };
   }
-  if (port.expect(session, FABRIC_TERMS.allowance)) return { port };
-  port.release();
+  if (ports.expect(session, FABRIC_TERMS.allowance)) return { ports };
+  ports.release();
   return { failure: connectionError('ENOBUFS', 'the endpoint has no room for more sessions') };
 }
 
-function letGo(port: Port | undefined, session: number): void {
-  port?.leave(session);
-  port?.release();
+function letGo(ports: Ports | undefined, session: number): void {
+  ports?.leave(session);
+  ports?.release();
 }
 
 function connected(control: Socket, event: string, timeout: number): Promise<Socket> {

@@ -144,6 +144,7 @@ export class FabricSocket extends Duplex {
       this.#failed(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
     },
     fellBack: (error) => this.emit('fallback', error),
+    lostNic: (error) => this.emit('nicLost', error),
     lost: (error) => {
       if (error === undefined) {
         this.#isCut = true;

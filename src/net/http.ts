@@ -20,7 +20,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
-import type { FabricOptions } from './port.js';
+import type { FabricOptions } from './ports.js';
 import type { Session } from './session.js';
 
 const PROTOCOL = 'libfabric';

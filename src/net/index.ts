@@ -7,5 +7,5 @@ export { type ConnectOptions, connect, upgrade } from './connect.js';
 export type { ConnectionError } from './errors.js';
 export { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 export { attach, FabricAgent } from './http.js';
-export type { FabricOptions } from './port.js';
+export type { FabricOptions } from './ports.js';
 export { createServer, FabricServer, type ServerOptions } from './server.js';

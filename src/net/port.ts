@@ -4,18 +4,18 @@ import type { Endpoint } from '../endpoint/compose.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { open } from '../open.js';
 
-/** Which endpoint carries the packets of a session. */
-export interface FabricOptions {
+/** Which endpoint a {@link Port} uses. */
+export interface PortOptions {
   /** efa, shm, tcp, ... If omitted, packets travel over the control connection. */
   readonly provider?: string;
-  /**
-   * 'fabric': without the fabric, connections fail. By default, packets then travel over the control connection, with an
-   * event `'fallback'` and a warning.
-   */
-  readonly require?: 'fabric' | undefined;
+  /** Whether a native thread or the event loop runs the endpoint. Default: 'thread'. */
   readonly driver?: 'thread' | 'loop';
   /** The local address of the endpoint, for providers over IP. */
   readonly node?: string;
+  /** The name of its domain. */
+  readonly domain?: string;
+  /** Tells endpoints of one domain apart. */
+  readonly number?: number;
 }
 
 /** The most bytes of a packet: native/net/buffer_pool.h. */
@@ -63,8 +63,9 @@ export class Port implements RequestOwner {
   static readonly #ports = new Map<string, { opening: Promise<Port>; users: number }>();
 
   /** The port with these options. Each call that succeeds needs a release(). */
-  static async take(options: FabricOptions): Promise<Port> {
-    const key = JSON.stringify([options.provider, options.driver, options.node]);
+  static async take(options: PortOptions): Promise<Port> {
+    const { provider, driver, node, domain, number } = options;
+    const key = JSON.stringify([provider, driver, node, domain, number]);
     let known = Port.#ports.get(key);
     if (known === undefined) {
       known = { opening: Port.#open(options, key), users: 0 };
@@ -79,12 +80,15 @@ export class Port implements RequestOwner {
     }
   }
 
-  static async #open({ provider, driver, node }: FabricOptions, key: string): Promise<Port> {
+  static async #open(options: PortOptions, key: string): Promise<Port> {
+    const { provider, driver, node, domain } = options;
     const endpoint = await open({
       caps: ['FI_MSG'],
+      msgOrder: [], // sessions restore the order
       ...(provider !== undefined && { provider }),
       ...(driver !== undefined && { driver }),
       ...(node !== undefined && { node }),
+      ...(domain !== undefined && { domain }),
     });
     return new Port(endpoint as PortEndpoint, key);
   }
@@ -126,18 +130,15 @@ export class Port implements RequestOwner {
     this.#leaving.set(key, removal);
   }
 
-  /**
-   * Keeps the packets of a session until carry(), because the peer may know the session before this side does. Returns
-   * false if the endpoint has no room for more sessions.
-   */
+  /** Keeps the packets of a session until carry(). Returns false if there is no room for more sessions. */
   expect(session: number, allowance: number): boolean {
     return native.netExpect(this.#handle, session, allowance);
   }
 
   /** Carries the packets of a session. */
-  carry(session: Carried, peer: Peer): void {
+  carry(session: Carried, peer: Peer, link: number): void {
     this.#sessions.set(session.number, session);
-    native.netCarry(this.#handle, session.handle, peer.handle, 0);
+    native.netCarry(this.#handle, session.handle, peer.handle, link);
   }
 
   /** Carries them no more. */

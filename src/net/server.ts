@@ -9,7 +9,7 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
-import { type FabricOptions, Port } from './port.js';
+import { type FabricOptions, Ports } from './ports.js';
 import type { Session } from './session.js';
 
 /** Options of a {@link FabricServer}. */
@@ -65,18 +65,18 @@ export class FabricServer extends EventEmitter {
   /** The arguments are those of net.Server's listen(). */
   listen(...args: ListenArguments): this {
     this.#isClosing = this.#hasClosed = false;
-    if (this.#options.provider !== undefined) this.#openPort();
+    if (this.#options.provider !== undefined) this.#openPorts();
     (this.#listener.listen as (...args: unknown[]) => Server)(...args);
     return this;
   }
 
-  // Opens the endpoint before the first client needs it.
-  #openPort(): void {
-    const opening = Port.take(this.#options);
+  // Opens the endpoints before the first client needs it.
+  #openPorts(): void {
+    const opening = Ports.take(this.#options);
     opening.then(
-      (port) => {
-        if (this.#hasClosed) port.release();
-        else this.once('close', () => port.release());
+      (ports) => {
+        if (this.#hasClosed) ports.release();
+        else this.once('close', () => ports.release());
       },
       (error) => this.emit('error', error),
     );

@@ -1,17 +1,19 @@
 import type { Duplex } from 'node:stream';
 import { FabricError } from '../base/errors.js';
-import type { Peer } from '../base/peer.js';
 import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
 import type { Agreement } from './agreement.js';
 import { ControlPath } from './control-path.js';
 import { connectionError, numberOf } from './errors.js';
-import type { Carried, Port } from './port.js';
+import type { Carried } from './port.js';
+import type { Link, Ports } from './ports.js';
 
 // Limits of packets over the control connection, in ms: without packets of this side until it acknowledges, and of the
 // peer until the session is lost. The event loop of the peer may be busy.
 const HEARTBEAT = 1000;
 const LOSS = 30_000;
+/** ms until a session reports that its packets travel over TCP. */
+const REPORT_AFTER = 100;
 
 /** What a stream's owner learns of it. */
 export interface StreamOwner {
@@ -24,6 +26,8 @@ export interface StreamOwner {
   reset(errno: number): void;
   /** Packets travel over the control connection from now on, because the fabric has failed. */
   fellBack(error: Error): void;
+  /** Packets travel over the other NICs from now on. */
+  lostNic(error: Error): void;
   /** The session has ended. If the peer had ended its side before, `error` is undefined, and take() gives the rest. */
   lost(error: Error | undefined): void;
 }
@@ -39,17 +43,11 @@ export function warnOf(error: Error): void {
 /** The modes of streams. */
 export const Mode = { Bytes: 0, Messages: 1 } as const;
 
-/** How the packets of a session reach the endpoint of the peer. */
-export interface Fabric {
-  readonly port: Port;
-  readonly peer: Peer;
-  readonly address: Uint8Array;
-}
-
 /** How a session uses the fabric. */
 export interface SessionOptions {
-  /** Undefined: packets travel over the control connection. */
-  readonly fabric?: Fabric | undefined;
+  /** The endpoints of this side. The session releases them. Undefined: packets travel over the control connection. */
+  readonly ports?: Ports;
+  readonly links?: readonly Link[];
   /** Why they do, although the program asked for the fabric. */
   readonly fallback?: Error | undefined;
   /** 'fabric': the session ends instead. */
@@ -73,8 +71,10 @@ export class Session implements Carried {
   readonly #owners = new Map<number, StreamOwner>();
   readonly #controlPath: ControlPath;
   readonly #require: 'fabric' | undefined;
-  #fabric: Fabric | undefined;
-  #isLeft = false; // the fabric
+  readonly #ports: Ports | undefined;
+  readonly #links: readonly Link[];
+  /** The links that may be used. Empty: packets travel over the control connection. */
+  readonly #working: Set<Link>;
   #fallback: Error | undefined;
   #error: Error | undefined;
   #isScheduled = false;
@@ -83,6 +83,7 @@ export class Session implements Carried {
   #sentAt = 0;
   #watchedAt = 0;
   #timer: NodeJS.Timeout | undefined;
+  #report: NodeJS.Timeout | undefined;
   #references = 0;
   #holds = false;
 
@@ -91,7 +92,9 @@ export class Session implements Carried {
     this.number = agreement.session;
     this.isFirst = agreement.first;
     this.handle = native.netSession(agreement);
-    this.#fabric = options.fabric;
+    this.#ports = options.ports;
+    this.#links = options.links ?? [];
+    this.#working = new Set(this.#links);
     this.#fallback = options.fallback;
     this.#require = options.require;
     this.#controlPath = new ControlPath(this.handle, control, () => this.#send());
@@ -104,20 +107,18 @@ export class Session implements Carried {
 
   /** Takes packets, after `opened` and `onEnd` were set. */
   start(): void {
-    const { fabric } = this;
-    if (fabric) fabric.port.carry(this, fabric.peer);
-    else this.#startWatch();
+    for (const [i, { port, peer }] of this.#links.entries()) port.carry(this, peer, i);
+    if (!this.#isOnFabric) this.#startWatch();
     this.control.resume();
   }
 
-  /** The fabric, while packets travel over it. */
-  private get fabric(): Fabric | undefined {
-    return this.#isLeft ? undefined : this.#fabric;
+  get #isOnFabric(): boolean {
+    return this.#working.size > 0;
   }
 
   /** The provider whose endpoints carry the packets, or 'control'. */
   get path(): string {
-    return this.fabric?.port.provider ?? 'control';
+    return this.#isOnFabric ? (this.#ports?.provider as string) : 'control';
   }
 
   /** Why packets travel over the control connection, although the program asked for the fabric. */
@@ -127,20 +128,37 @@ export class Session implements Carried {
 
   // What the peer has not acknowledged is sent again. The peer applies each packet once.
   #leaveFabric(error: Error): void {
-    const { fabric } = this;
-    if (fabric === undefined || this.#error !== undefined) return;
+    if (!this.#isOnFabric) return;
     if (this.#require === 'fabric') {
       this.fail(error);
       return;
     }
     this.#fallback = error;
-    this.#holdLoop(false);
-    this.#isLeft = true; // what the peer has sent may still arrive
-    warnOf(error);
-    for (const owner of this.#owners.values()) owner.fellBack(error);
+    this.#moveHold(() => this.#working.clear());
+    this.#ports?.leave(this.number); // LinkLost follows
     this.#startWatch();
-    this.#send();
-    this.#holdLoop(true);
+    // If the peer has ended, its control connection closes now.
+    this.#report = setTimeout(() => {
+      warnOf(error);
+      for (const owner of this.#owners.values()) owner.fellBack(error);
+    }, REPORT_AFTER).unref();
+  }
+
+  #lost(number: number, errno: number): void {
+    if (!this.#isOnFabric) {
+      this.#send(); // what the link has not delivered
+      return;
+    }
+    const link = this.#links[number] as Link;
+    const error = new FabricError(errno, 'libfabric/net', {
+      detail: 'a NIC does not reach the peer',
+    });
+    if (this.#working.size === 1 && this.#working.has(link)) {
+      this.#leaveFabric(error);
+      return;
+    }
+    this.#moveHold(() => this.#working.delete(link));
+    for (const owner of this.#owners.values()) owner.lostNic(error);
   }
 
   /** Why the session has ended. */
@@ -210,9 +228,14 @@ export class Session implements Carried {
       may && !this.#error && (this.#references > 0 || !native.netIsDelivered(this.handle));
     if (holds === this.#holds) return;
     this.#holds = holds;
-    const { fabric } = this;
-    if (fabric) fabric.port.hold(holds ? 1 : -1);
-    else this.#controlPath.hold(holds);
+    if (!this.#isOnFabric) this.#controlPath.hold(holds);
+    for (const { port } of this.#working) port.hold(holds ? 1 : -1);
+  }
+
+  #moveHold(change: () => void): void {
+    this.#holdLoop(false);
+    change();
+    this.#holdLoop(true);
   }
 
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
@@ -229,14 +252,12 @@ export class Session implements Carried {
     if (this.#error !== undefined) return;
     this.#error = error;
     clearInterval(this.#timer);
+    clearTimeout(this.#report);
     this.control.destroy();
     this.#holdLoop(false);
-    if (this.#fabric) {
-      const { port, peer, address } = this.#fabric;
-      port.leave(this.number);
-      port.forget(peer, address);
-      port.release();
-    }
+    this.#ports?.leave(this.number);
+    for (const { port, peer, address } of this.#links) port.forget(peer, address);
+    this.#ports?.release();
     this.onEnd?.(error);
     const owners = [...this.#owners];
     this.#owners.clear();
@@ -249,8 +270,7 @@ export class Session implements Carried {
   readonly #received = (bytes: Buffer): void => {
     if (this.#error !== undefined) return;
     this.#receivedAt = performance.now();
-    if (this.fabric)
-      this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
+    this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
     const broken = native.netReceive(this.handle, bytes);
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
@@ -305,9 +325,10 @@ export class Session implements Carried {
         this.fail(connectionError('EPROTO', native.netWhy(this.handle), 'read'));
         break;
       case NetEvent.LinkLost:
-        this.#leaveFabric(
-          new FabricError(value, 'libfabric/net', { detail: 'the peer is silent' }),
-        );
+        this.#lost(stream, value);
+        break;
+      case NetEvent.LinkFound:
+        if (this.#isOnFabric) this.#moveHold(() => this.#working.add(this.#links[stream] as Link));
         break;
     }
   }
@@ -326,9 +347,9 @@ export class Session implements Carried {
 
   #send(): void {
     if (this.#error !== undefined) return;
-    const { fabric } = this;
-    if (fabric) {
-      fabric.port.send(this.number);
+    const [link] = this.#working;
+    if (link) {
+      link.port.send(this.number);
     } else {
       if (this.#controlPath.send()) this.#sentAt = performance.now();
       this.#deliver(); // writers whose bytes have left
