@@ -118,6 +118,18 @@ Napi::Value netTake(const Napi::CallbackInfo& args) {
   return bytes;
 }
 
+// netTakeInto(session, stream, into, from): the number of bytes that were written into memory, from
+// an offset on; 0 if there are none yet, -1 at the end
+Napi::Value netTakeInto(const Napi::CallbackInfo& args) {
+  Napi::Uint8Array into = bytesOf(args[2], "into");
+  const size_t from = unsignedFromJs(args[3], "from", into.ByteLength());
+  size_t length = 0;
+  const auto taken = sessionOf(args).takeInto(streamOf(args), into.Data() + from,
+                                              into.ByteLength() - from, length);
+  const double number = taken == Session::Taken::kEnd ? -1 : static_cast<double>(length);
+  return Napi::Number::New(args.Env(), number);
+}
+
 Napi::Value netHasPeerEnded(const Napi::CallbackInfo& args) {
   return Napi::Boolean::New(args.Env(), sessionOf(args).hasPeerEnded(streamOf(args)));
 }
@@ -209,6 +221,7 @@ void exportNet(Napi::Object exports) {
   exportFunction<netDestroy>(exports, "netDestroy");
   exportFunction<netReset>(exports, "netReset");
   exportFunction<netTake>(exports, "netTake");
+  exportFunction<netTakeInto>(exports, "netTakeInto");
   exportFunction<netHasPeerEnded>(exports, "netHasPeerEnded");
   exportFunction<netEvents>(exports, "netEvents");
   exportFunction<netPackets>(exports, "netPackets");

@@ -28,7 +28,8 @@ BufferRef makeBuffer(size_t size);
 // thread may call it.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  static constexpr size_t kBufferSize = 32 << 10;
+  // Headers, a few frames, and 32 KiB of a stream.
+  static constexpr size_t kBufferSize = (32 << 10) + 256;
   static constexpr size_t kBuffersOfBlock = 64;
 
   // The pool of the process.

@@ -52,6 +52,13 @@ class ByteQueue {
     if (empty()) clear();
     return chunk;
   }
+  Chunk popLast() {
+    Chunk chunk = std::move(chunks_.back());
+    chunks_.pop_back();
+    size_ -= chunk.size();
+    if (empty()) clear();
+    return chunk;
+  }
   // Moves the first `length` bytes, of at most size().
   void pop(uint8_t* to, size_t length) {
     while (length > 0) {

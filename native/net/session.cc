@@ -2,15 +2,18 @@
 #include "session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace fab::net {
 
 namespace {
 
-// Bytes of one take(). The allocator gets memory for more from the kernel each time, whose page
-// faults cost more than the copy: 590 KiB at once take 1.4 times as long per byte.
-constexpr size_t kMostTaken = 128 << 10;
+// Bytes of one take(). The allocator gets memory for more than 128 KiB from the kernel each time,
+// whose page faults cost more than the copy: 1.5 instead of 2.4 GB/s.
+constexpr size_t kMostTaken = 96 << 10;
+// A chunk with fewer bytes is filled before the next one.
+constexpr size_t kFewBytes = 8 << 10;
 
 }  // namespace
 
@@ -50,27 +53,30 @@ void Session::refuse(uint32_t stream, uint32_t error) {
 }
 
 size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
+  std::vector<Chunk> chunks;
   size_t accepted = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     Stream* const found = find(stream);
     if (found == nullptr || found->isEnding) return length;  // the program learns of it by an event
-    const size_t used = found->backlog.size();
-    accepted = std::min(length, used < Stream::kBacklog ? Stream::kBacklog - used : 0);
+    ByteQueue& backlog = found->backlog;
+    accepted = std::min(length, Stream::kBacklog - std::min(Stream::kBacklog, backlog.size()));
     found->writerWaits = accepted < length;
-    const Chunk* const last = found->backlog.back();
+    const Chunk* const last = backlog.back();
     if (last != nullptr && last->room() >= accepted) {
-      found->backlog.append(bytes, accepted);
+      backlog.append(bytes, accepted);
       activate(*found);
       return accepted;
     }
+    if (last != nullptr && last->size() < kFewBytes && last->room() > 0)
+      chunks.push_back(backlog.popLast());
   }
   // Copies without the mutex.
-  std::vector<Chunk> chunks;
-  for (size_t copied = 0; copied < accepted; copied += chunks.back().size()) {
-    chunks.push_back(makeChunk());
-    Chunk& last = chunks.back();
-    last.append(bytes + copied, std::min(accepted - copied, last.room()));
+  for (size_t copied = 0; copied < accepted;) {
+    if (chunks.empty() || chunks.back().room() == 0) chunks.push_back(makeChunk());
+    const size_t part = std::min(accepted - copied, chunks.back().room());
+    chunks.back().append(bytes + copied, part);
+    copied += part;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
@@ -139,6 +145,39 @@ void Session::reset(uint32_t stream, uint32_t error) {
   if (find(stream) == nullptr) return;
   resets_.push_back({stream, error, FrameKind::kReset});
   erase(stream);
+}
+
+Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size_t& length) {
+  std::vector<Chunk> whole;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    Stream* const found = find(stream);
+    if (found == nullptr) return Taken::kEnd;
+    ByteQueue& inbound = found->inbound;
+    if (inbound.empty()) {
+      if (found->peerEnded) {
+        eraseIfOver(*found);
+        return Taken::kEnd;
+      }
+      found->readerWaits = true;
+      return Taken::kNothing;
+    }
+    length = 0;
+    while (!inbound.empty() && length + inbound.front().size() <= room) {
+      whole.push_back(inbound.popChunk());
+      length += whole.back().size();
+    }
+    if (!inbound.empty() && length < room) {
+      inbound.pop(to + length, room - length);
+      length = room;
+    }
+    grant(*found);
+  }
+  for (const Chunk& chunk : whole) {
+    std::memcpy(to, chunk.data(), chunk.size());
+    to += chunk.size();
+  }
+  return Taken::kBytes;
 }
 
 bool Session::hasPeerEnded(uint32_t stream) {

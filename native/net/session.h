@@ -112,6 +112,8 @@ class Session {
   // The bytes that have arrived, or whether the end has. If there are none, kReadable follows.
   enum class Taken { kNothing, kBytes, kEnd };
   Taken take(uint32_t stream, std::vector<Chunk>& bytes);
+  // The same, into memory: copies at most `room` bytes, and sets their number.
+  Taken takeInto(uint32_t stream, uint8_t* to, size_t room, size_t& length);
   // Whether the peer has ended its side. Bytes from before may still be there to be taken.
   bool hasPeerEnded(uint32_t stream);
   bool hasEvents() const { return hasEvents_.load(std::memory_order_acquire); }

@@ -67,6 +67,11 @@ export interface NativeNet {
   netReset(session: Handle<'Session'>, stream: number, error: number): void;
   /** The bytes that have arrived, null at the end. If it returns undefined, Readable follows. */
   netTake(session: Handle<'Session'>, stream: number): Buffer | null | undefined;
+  /**
+   * Writes bytes that have arrived into memory, from an offset on. Returns their number, -1 at the end. If it returns 0,
+   * Readable follows.
+   */
+  netTakeInto(session: Handle<'Session'>, stream: number, into: Uint8Array, from: number): number;
   /** Whether the peer has ended its side. Bytes from before may still be there to be taken. */
   netHasPeerEnded(session: Handle<'Session'>, stream: number): boolean;
   /** Kind, stream and value of each event since the last call. */

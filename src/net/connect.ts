@@ -4,6 +4,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { agree, FABRIC_TERMS, newSession, TERMS } from './agreement.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { type FabricOptions, Ports } from './ports.js';
 import { Session, warnOf } from './session.js';
 
@@ -25,9 +26,25 @@ export const CONNECT_TIMEOUT = 5000;
 // The sessions that connect() of this thread has opened, by what they were opened with.
 const sessions = new Map<string, Promise<Session>>();
 
+/** Options of connect() for a {@link MessageSocket}. */
+export interface MessageConnectOptions
+  extends Omit<ConnectOptions, keyof FabricSocketOptions | 'timeout'>,
+    MessageSocketOptions {
+  readonly mode: 'messages';
+}
+
 /** Connects to a server of this module. Sockets to the same server share a session. */
-export function connect(options: ConnectOptions, listener?: () => void): FabricSocket {
-  const { timeout } = options;
+export function connect(options: MessageConnectOptions, listener?: () => void): MessageSocket;
+export function connect(options: ConnectOptions, listener?: () => void): FabricSocket;
+export function connect(
+  options: ConnectOptions | MessageConnectOptions,
+  listener?: () => void,
+): FabricSocket | MessageSocket {
+  if ('mode' in options && options.mode === 'messages') {
+    const messages = new MessageSocket(options).connect(sessionTo(options));
+    return listener ? messages.once('connect', listener) : messages;
+  }
+  const { timeout } = options as ConnectOptions;
   const socket = new FabricSocket(options, (port = options.port, host = options.host) =>
     sessionTo({
       ...options,

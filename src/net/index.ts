@@ -3,9 +3,10 @@
  *
  * @module
  */
-export { type ConnectOptions, connect, upgrade } from './connect.js';
+export { type ConnectOptions, connect, type MessageConnectOptions, upgrade } from './connect.js';
 export type { ConnectionError } from './errors.js';
 export { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 export { attach, FabricAgent } from './http.js';
+export { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 export type { FabricOptions } from './ports.js';
 export { createServer, FabricServer, type ServerOptions } from './server.js';

@@ -18,8 +18,8 @@ export interface PortOptions {
   readonly number?: number;
 }
 
-/** The most bytes of a packet: native/net/buffer_pool.h. */
-const PACKET = 32 * 1024;
+/** The most bytes of a packet: with 32 KiB of a stream. native/net/buffer_pool.h has memory for them. */
+const PACKET = 32 * 1024 + 192;
 /** Milliseconds without packets until this side acknowledges, and until a link to a peer is lost. */
 const HEARTBEAT = 1000;
 const SILENCE = 5000;

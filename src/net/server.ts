@@ -9,11 +9,15 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { type FabricOptions, Ports } from './ports.js';
-import type { Session } from './session.js';
+import { Mode, type Session } from './session.js';
 
 /** Options of a {@link FabricServer}. */
-export interface ServerOptions extends Pick<FabricSocketOptions, 'allowHalfOpen'>, FabricOptions {
+export interface ServerOptions
+  extends Pick<FabricSocketOptions, 'allowHalfOpen'>,
+    Omit<MessageSocketOptions, 'signal'>,
+    FabricOptions {
   /** Options of tls.createServer(): sessions are then agreed over TLS. */
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
@@ -31,14 +35,17 @@ type ListenArguments =
 
 const MAX_AGREEMENTS = 256; // at the same time
 
-/** Accepts sockets. It is used as a net.Server is. */
+/**
+ * Accepts sockets. It is used as a net.Server is. Sockets for messages arrive with the event `'messages'`; without a
+ * listener for it, they are refused.
+ */
 export class FabricServer extends EventEmitter {
   /** The most sockets at the same time. Others are refused. */
   maxConnections: number | undefined;
   readonly #options: ServerOptions;
   readonly #listener: Server;
   readonly #sessions = new Set<Session>();
-  readonly #sockets = new Set<FabricSocket>();
+  readonly #sockets = new Set<FabricSocket | MessageSocket>();
   #agreements = 0;
   #isClosing = false;
   #hasClosed = false;
@@ -139,7 +146,7 @@ export class FabricServer extends EventEmitter {
         this.#sessions.delete(session);
         this.#closeIfIdle();
       };
-      session.opened = (stream) => this.#opened(session, stream);
+      session.opened = (stream, mode) => this.#opened(session, stream, mode);
       this.#sessions.add(session);
       session.start();
       if (this.#isClosing) session.close();
@@ -150,24 +157,43 @@ export class FabricServer extends EventEmitter {
     }
   }
 
-  #opened(session: Session, stream: number): void {
+  #opened(session: Session, stream: number, mode: number): void {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
     if (this.#isClosing || this.#sockets.size >= most) {
       session.answer(stream, numberOf('ECONNREFUSED'));
       if (!this.#isClosing) this.emit('drop');
-      return;
+    } else if (mode === Mode.Bytes) {
+      this.#acceptBytes(session, stream);
+    } else if (mode === Mode.Messages && this.listenerCount('messages') > 0) {
+      this.#acceptMessages(session, stream);
+    } else {
+      session.answer(stream, numberOf('EPROTONOSUPPORT'));
     }
+  }
+
+  #acceptBytes(session: Session, stream: number): void {
     const { allowHalfOpen = false, pauseOnConnect = false } = this.#options;
     const socket = FabricSocket.accepted(session, stream, { allowHalfOpen });
     session.answer(stream, 0);
+    this.#keep(socket);
+    if (pauseOnConnect) socket.pause();
+    this.emit('connection', socket);
+    if (!pauseOnConnect) socket.read(0);
+  }
+
+  #acceptMessages(session: Session, stream: number): void {
+    session.answer(stream, 0);
+    const socket = MessageSocket.accepted(session, stream, this.#options);
+    this.#keep(socket);
+    this.emit('messages', socket);
+  }
+
+  #keep(socket: FabricSocket | MessageSocket): void {
     this.#sockets.add(socket);
     socket.once('close', () => {
       this.#sockets.delete(socket);
       this.#closeIfIdle();
     });
-    if (pauseOnConnect) socket.pause();
-    this.emit('connection', socket);
-    if (!pauseOnConnect) socket.read(0);
   }
 
   #closeIfIdle(): void {

@@ -198,6 +198,13 @@ export class Session implements Carried {
     return taken;
   }
 
+  /** Writes what has arrived into memory. Returns the number of bytes, -1 at the end. If it returns 0, readable() follows. */
+  takeInto(stream: number, into: Uint8Array, from: number): number {
+    const taken = native.netTakeInto(this.handle, stream, into, from);
+    if (taken > 0) this.#schedule();
+    return taken;
+  }
+
   end(stream: number): void {
     native.netEnd(this.handle, stream);
     this.#schedule();

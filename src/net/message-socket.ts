@@ -1,0 +1,338 @@
+import { EventEmitter } from 'node:events';
+import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
+import { connectionError, errorOfPeer } from './errors.js';
+import { Handover } from './handover.js';
+import { MessageReader, type Received } from './message-reader.js';
+import { Kind, LONGEST, MessageWriter } from './message-writer.js';
+import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
+import { Mode, type Session, type StreamOwner } from './session.js';
+
+/** Options of a {@link MessageSocket}. */
+export interface MessageSocketOptions {
+  /** The most bytes of a message that this side takes. Default: 16 MiB. A longer one ends the socket with EMSGSIZE. */
+  readonly maxMessageLength?: number;
+  /** The engine whose memory sendFrom() and receiveInto() transfer. The program closes it. */
+  readonly engine?: TransferEngine;
+  /** Destroys the socket. */
+  readonly signal?: AbortSignal;
+}
+
+const DEFAULT_LONGEST = 16 * 1024 * 1024;
+
+/**
+ * Messages between two processes. Boundaries are kept, and each message arrives once and in order.
+ *
+ * It emits `'connect'`, `'fallback'` (packets travel over TCP, with the reason), `'nicLost'` and `'close'`. Errors reject
+ * the promises of the calls that meet them.
+ */
+export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Array> {
+  readonly #writer = new MessageWriter();
+  readonly #reader: MessageReader;
+  readonly #handover: Handover;
+  #session: Session | undefined;
+  #stream = 0;
+  #address: Address = NO_ADDRESS;
+  #certified: Certified = {};
+  #isReferenced = true;
+  #isEnding = false;
+  #isClosed = false;
+  #error: Error | undefined;
+  #arrived: (() => void) | undefined;
+  #isReading = false;
+  #isMet = false;
+  /** A record that was read before anybody has asked for it. Null: the end. */
+  #early: Received | null | undefined;
+
+  constructor(options: MessageSocketOptions = {}) {
+    super();
+    const { maxMessageLength = DEFAULT_LONGEST, engine, signal } = options;
+    this.#reader = new MessageReader(
+      (into, from) => this.#session?.takeInto(this.#stream, into, from) ?? 0,
+      Math.min(maxMessageLength, LONGEST),
+    );
+    this.#handover = new Handover(engine, (kind, bytes) => this.#writer.add(kind, bytes));
+    if (signal?.aborted) this.destroy(signal.reason);
+    else signal?.addEventListener('abort', () => this.destroy(signal.reason), { once: true });
+  }
+
+  /** @internal Opens a stream of the session that `connecting` resolves to. */
+  connect(connecting: Promise<Session>): this {
+    connecting.then(
+      (session) => {
+        if (this.#isClosed) return;
+        if (session.error) return this.destroy(session.error);
+        this.#join(session);
+        this.#stream = session.open(this.#owner, Mode.Messages);
+        if (this.#stream === 0)
+          this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
+      },
+      (error) => this.destroy(error),
+    );
+    return this;
+  }
+
+  /** @internal Joins a stream that the peer has opened. */
+  static accepted(session: Session, stream: number, options: MessageSocketOptions): MessageSocket {
+    const socket = new MessageSocket(options);
+    socket.#join(session);
+    socket.#stream = stream;
+    session.adopt(stream, socket.#owner);
+    socket.#open();
+    return socket;
+  }
+
+  #join(session: Session): void {
+    this.#session = session;
+    this.#address = addressesOf(session.control);
+    this.#certified = certifiedOf(session.control);
+    if (this.#isReferenced) session.hold(1);
+  }
+
+  #open(): void {
+    const session = this.#session as Session;
+    this.#writer.open((bytes, from) => session.write(this.#stream, bytes, from));
+    this.#writer.drain();
+    if (this.#isEnding) this.#endIfSent();
+    this.#meet();
+  }
+
+  // The first record says where the transfer engine of the peer is.
+  #meet(): void {
+    if (this.#isMet || this.#isClosed) return;
+    const first = this.#read();
+    if (first === undefined) return;
+    this.#isMet = true;
+    if (first?.kind === Kind.Engine) this.#handover.met(first.bytes);
+    else this.destroy(connectionError('EPROTO', 'the peer sends no messages', 'read'));
+  }
+
+  /** The next record, null at the end, undefined if it has not arrived. */
+  #read(): Received | null | undefined {
+    try {
+      return this.#reader.next();
+    } catch (error) {
+      this.destroy(error as Error);
+      return undefined;
+    }
+  }
+
+  readonly #owner: StreamOwner = {
+    accepted: () => {
+      this.#open();
+      this.emit('connect');
+      const fallback = this.#session?.fallback;
+      if (fallback) this.emit('fallback', fallback);
+    },
+    refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    readable: () => {
+      this.#meet();
+      this.#wake();
+    },
+    writable: () => {
+      this.#writer.drain();
+      if (this.#isEnding) this.#endIfSent();
+    },
+    reset: (errno) => {
+      this.#stream = 0;
+      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
+    },
+    fellBack: (error) => this.emit('fallback', error),
+    lostNic: (error) => this.emit('nicLost', error),
+    lost: (error) => {
+      if (error) this.destroy(error);
+      else this.#writer.fail(connectionError('EPIPE', 'the peer is gone', 'write'));
+      this.#wake();
+    },
+  };
+
+  /**
+   * Sends a message: bytes, or a text in UTF-8. The promise resolves when the bytes may be changed and there is room for
+   * more. It does not wait for the peer.
+   */
+  send(message: Uint8Array | string): Promise<void> {
+    const bytes = typeof message === 'string' ? Buffer.from(message) : message;
+    if (!(bytes instanceof Uint8Array) || bytes.length > LONGEST)
+      return Promise.reject(
+        new RangeError(`a message has at most ${LONGEST} bytes, in a Uint8Array`),
+      );
+    if (this.#isEnding || this.#isClosed)
+      return Promise.reject(
+        this.#error ?? connectionError('EPIPE', 'the socket has ended', 'write'),
+      );
+    return this.#writer.add(Kind.Message, bytes);
+  }
+
+  /**
+   * Sends memory of `options.engine` as a message, without a copy: the peer reads it into its own memory. The promise
+   * resolves when the peer has all bytes. The peer needs an engine too, and calls receiveInto().
+   */
+  sendFrom(
+    memory: TransferMemory | MemoryPart,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    return this.#handover.send(memory, options.signal);
+  }
+
+  /**
+   * Receives the next message into memory of `options.engine`. Returns the number of its bytes, undefined if the peer has
+   * ended.
+   */
+  async receiveInto(
+    memory: TransferMemory | MemoryPart,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<number | undefined> {
+    const received = await this.#next(options.signal);
+    return received && this.#handover.receive(received, memory, options.signal);
+  }
+
+  /**
+   * Receives the next message, undefined if the peer has ended. Its bytes are valid until the next call.
+   *
+   * @throws Error ERR_INVALID_STATE while another call waits.
+   */
+  async receive(options: { readonly signal?: AbortSignal } = {}): Promise<Uint8Array | undefined> {
+    const received = await this.#next(options.signal);
+    if (received === undefined || received.kind === Kind.Message) return received?.bytes;
+    return this.#handover.receiveCopy(received, options.signal);
+  }
+
+  /** The messages of the peer until it ends. The bytes of each are valid until the next. */
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+    return {
+      next: () => {
+        const ready = this.#readyMessage();
+        if (ready) return Promise.resolve({ value: ready, done: false });
+        return this.receive().then((value) =>
+          value === undefined ? { value, done: true } : { value, done: false },
+        );
+      },
+      return: () => Promise.resolve({ value: undefined, done: true }),
+    };
+  }
+
+  // A message that has arrived needs no function that waits.
+  #readyMessage(): Uint8Array | undefined {
+    if (this.#isReading || this.#isClosed || !this.#isMet || this.#early !== undefined)
+      return undefined;
+    const received = this.#read();
+    if (received?.kind === Kind.Message) return received.bytes;
+    this.#early = received;
+    return undefined;
+  }
+
+  async #next(signal: AbortSignal | undefined): Promise<Received | undefined> {
+    if (this.#isReading)
+      throw connectionError('ERR_INVALID_STATE', 'another call receives from this socket');
+    this.#isReading = true;
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        if (this.#error) throw this.#error;
+        const received = this.#early === undefined && this.#isMet ? this.#read() : this.#early;
+        if (received === null) {
+          this.#early = null; // it stays so
+          return undefined;
+        }
+        this.#early = undefined;
+        if (received) return received;
+        if (!this.#error) await this.#arrival(signal);
+      }
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  async #arrival(signal: AbortSignal | undefined): Promise<void> {
+    const wake = () => this.#wake();
+    signal?.addEventListener('abort', wake, { once: true });
+    await new Promise<void>((resolve) => {
+      this.#arrived = resolve;
+    });
+    signal?.removeEventListener('abort', wake);
+  }
+
+  #wake(): void {
+    const arrived = this.#arrived;
+    this.#arrived = undefined;
+    arrived?.();
+  }
+
+  /** Ends this side after the messages that were sent. The peer's may still arrive. */
+  end(): void {
+    if (this.#isEnding || this.#isClosed) return;
+    this.#isEnding = true;
+    this.#writer.flush();
+    if (this.#stream > 0) this.#endIfSent();
+  }
+
+  #endIfSent(): void {
+    if (this.#writer.isEmpty) this.#session?.end(this.#stream);
+  }
+
+  /** Ends both sides at once. */
+  destroy(error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#error = error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed');
+    const session = this.#session;
+    if (session && this.#stream > 0) session.destroy(this.#stream);
+    this.#stream = 0;
+    if (session && this.#isReferenced) session.hold(-1);
+    this.#isReferenced = false;
+    this.#writer.fail(this.#error);
+    this.#handover.fail(this.#error);
+    this.#wake();
+    process.nextTick(() => this.emit('close', error));
+  }
+
+  /** Whether it was destroyed, or has failed. */
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Ends the socket when what was sent has left: `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return;
+    this.end();
+    while (!this.#isClosed && (await this.receive().catch(() => undefined)) !== undefined);
+    this.destroy();
+  }
+
+  /** Lets the socket keep the event loop alive. It does until unref(). */
+  ref(): this {
+    if (this.#isReferenced || this.#isClosed) return this;
+    this.#isReferenced = true;
+    this.#session?.hold(1);
+    return this;
+  }
+
+  unref(): this {
+    if (!this.#isReferenced) return this;
+    this.#isReferenced = false;
+    this.#session?.hold(-1);
+    return this;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#address.remoteAddress;
+  }
+
+  get remotePort(): number | undefined {
+    return this.#address.remotePort;
+  }
+
+  /** Whether the session was agreed over TLS. */
+  get encrypted(): boolean {
+    return this.#certified.encrypted === true;
+  }
+
+  /** Whether the peer's certificate was verified. */
+  get authorized(): boolean {
+    return this.#certified.authorized === true;
+  }
+
+  /** The certificate of the peer, if the session was agreed over TLS. */
+  getPeerCertificate(detailed?: boolean): object | undefined {
+    return this.#certified.getPeerCertificate?.(detailed);
+  }
+}
