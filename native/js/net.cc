@@ -210,6 +210,21 @@ Napi::Value netCounts(const Napi::CallbackInfo& args) {
   return result;
 }
 
+// netStreams(session, stream): an object for each stream, or for one if `stream` is not 0
+Napi::Value netStreams(const Napi::CallbackInfo& args) {
+  auto result = Napi::Array::New(args.Env());
+  for (const auto& counts : sessionOf(args).streamCounts(streamOf(args))) {
+    auto row = Napi::Object::New(args.Env());
+    row.Set("stream", counts.stream);
+    row.Set("mode", counts.mode);
+    row.Set("unsent", static_cast<double>(counts.unsent));
+    row.Set("window", static_cast<double>(counts.window));
+    row.Set("unread", static_cast<double>(counts.unread));
+    result.Set(result.Length(), row);
+  }
+  return result;
+}
+
 }  // namespace
 
 void exportNet(Napi::Object exports) {
@@ -231,6 +246,7 @@ void exportNet(Napi::Object exports) {
   exportFunction<netIsDelivered>(exports, "netIsDelivered");
   exportFunction<netWhy>(exports, "netWhy");
   exportFunction<netCounts>(exports, "netCounts");
+  exportFunction<netStreams>(exports, "netStreams");
   exportNetPorts(exports);
 }
 

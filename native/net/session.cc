@@ -202,6 +202,17 @@ Session::Counts Session::counts() const {
   return {streams_.size(), unacknowledged_.size(), !active_.empty() && !mayNumber(false)};
 }
 
+std::vector<Session::StreamCounts> Session::streamCounts(uint32_t stream) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<StreamCounts> counts;
+  for (const auto& [id, each] : streams_) {
+    if (stream != 0 && id != stream) continue;
+    counts.push_back(
+        {id, each->mode, each->backlog.size(), each->room(), each->inbound.size()});
+  }
+  return counts;
+}
+
 bool Session::isDelivered() {
   const std::lock_guard<std::mutex> guard(mutex_);
   wantsDelivered_ = !hasDelivered();

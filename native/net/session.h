@@ -167,6 +167,15 @@ class Session {
     bool waitsForPeer;      // the peer has no room for packets
   };
   Counts counts() const;
+  struct StreamCounts {
+    uint32_t stream;
+    uint8_t mode;
+    size_t unsent;    // bytes that were written and wait
+    uint64_t window;  // bytes that the peer has room for
+    size_t unread;    // bytes that have arrived
+  };
+  // Of all streams, or of one.
+  std::vector<StreamCounts> streamCounts(uint32_t stream = 0) const;
   // Whether the peer has everything that was written. If not, kDelivered follows.
   bool isDelivered();
 

@@ -13,12 +13,13 @@ export type ObjectType =
   | 'addressVector'
   | 'counter'
   | 'memoryRegion'
-  | 'transferEngine';
+  | 'transferEngine'
+  | 'netSession';
 
 /** `libfabric:open` and `libfabric:close`. */
 export interface LifecycleMessage {
   readonly type: ObjectType;
-  /** The Fabric, Domain, Endpoint, TransferEngine, ... */
+  /** The Fabric, Domain, Endpoint, TransferEngine, ..., or a session of libfabric/net. */
   readonly object: object;
 }
 

@@ -89,6 +89,8 @@ export interface NativeNet {
   /** Why the peer has broken the protocol. */
   netWhy(session: Handle<'Session'>): string;
   netCounts(session: Handle<'Session'>): NetCounts;
+  /** Of all streams, or of one if `stream` is not 0. */
+  netStreams(session: Handle<'Session'>, stream: number): NetStreamCounts[];
 
   /** native/js/net_ports.cc: makes an endpoint carry the packets of sessions. */
   netPort(
@@ -113,4 +115,15 @@ export interface NetCounts {
   readonly unacknowledged: number;
   /** Whether the peer has no room for packets. */
   readonly waitsForPeer: boolean;
+}
+
+export interface NetStreamCounts {
+  readonly stream: number;
+  readonly mode: number;
+  /** Bytes that were written and wait. */
+  readonly unsent: number;
+  /** Bytes that the peer has room for. */
+  readonly window: number;
+  /** Bytes that have arrived and were not read. */
+  readonly unread: number;
 }

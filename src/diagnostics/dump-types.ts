@@ -1,6 +1,7 @@
 import type { DriverKind } from '../base/drivers.js';
 import type { EngineState } from '../contract/engine-state.js';
 import type { Stats } from '../contract/layout.js';
+import type { NetSessionState } from './net-state.js';
 import type { TransferEngineState } from './transfer-state.js';
 
 /** A domain and its objects in dumpState(). */
@@ -53,6 +54,8 @@ export interface LibraryState {
   readonly domains: readonly DomainState[];
   /** The engines of libfabric/transfer. Their rails are also among the domains. */
   readonly transferEngines: readonly TransferEngineState[];
+  /** The sessions of libfabric/net. Their endpoints are also among the domains. */
+  readonly netSessions: readonly NetSessionState[];
   /** The parked domains of all threads of the process. */
   readonly parked: readonly ParkedDomain[];
 }

@@ -4,6 +4,7 @@ import { native } from '../contract/native.js';
 import { type Engine, openEngines } from '../engine/engine.js';
 import { libraryPath, version } from '../info/library.js';
 import type { DomainState, LibraryState } from './dump-types.js';
+import { netSessions } from './net-state.js';
 import { transferEngines } from './transfer-state.js';
 
 const MAX_OPERATIONS = 1000;
@@ -29,6 +30,7 @@ export function dumpState(): LibraryState {
     libraryPath: libraryPath(),
     domains: [...openEngines()].map(domainState),
     transferEngines: [...transferEngines].map((engine) => engine.state()),
+    netSessions: [...netSessions].map((session) => session.state()),
     parked: native.parkedDomains().map(({ refused, ...parked }) => ({
       ...parked,
       refused: refused === 0 ? null : describeErrno(refused).code,

@@ -1,8 +1,11 @@
 import { Duplex } from 'node:stream';
+import type { NetSocketState } from '../diagnostics/net-state.js';
 import { connectionError, errorOfPeer } from './errors.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
-import { Mode, type Session, type StreamOwner } from './session.js';
+import type { Session } from './session.js';
+import { socketStateOf } from './session-state.js';
 import { SocketTimeout } from './socket-timeout.js';
+import { Mode, type StreamOwner } from './stream.js';
 
 /** Options of a {@link FabricSocket}. */
 export interface FabricSocketOptions {
@@ -303,6 +306,18 @@ export class FabricSocket extends Duplex {
     if (this.readable && this.writable) return 'open';
     if (this.readable) return 'readOnly';
     return this.writable ? 'writeOnly' : 'closed';
+  }
+
+  /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
+  stats(): NetSocketState | undefined {
+    return this.#session && this.#stream > 0
+      ? socketStateOf(this.#session, this.#stream)
+      : undefined;
+  }
+
+  /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */
+  get path(): string | undefined {
+    return this.#session?.path;
   }
 
   get bytesRead(): number {

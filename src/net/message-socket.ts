@@ -1,11 +1,14 @@
 import { EventEmitter } from 'node:events';
+import type { NetSocketState } from '../diagnostics/net-state.js';
 import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
 import { connectionError, errorOfPeer } from './errors.js';
 import { Handover } from './handover.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
-import { Mode, type Session, type StreamOwner } from './session.js';
+import type { Session } from './session.js';
+import { socketStateOf } from './session-state.js';
+import { Mode, type StreamOwner } from './stream.js';
 
 /** Options of a {@link MessageSocket}. */
 export interface MessageSocketOptions {
@@ -311,6 +314,18 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#isReferenced = false;
     this.#session?.hold(-1);
     return this;
+  }
+
+  /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
+  stats(): NetSocketState | undefined {
+    return this.#session && this.#stream > 0
+      ? socketStateOf(this.#session, this.#stream)
+      : undefined;
+  }
+
+  /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */
+  get path(): string | undefined {
+    return this.#session?.path;
   }
 
   get remoteAddress(): string | undefined {

@@ -111,6 +111,11 @@ export class Port implements RequestOwner {
     return this.#endpoint.info.fabricAttr.provName ?? '';
   }
 
+  /** The name of its domain. */
+  get nic(): string {
+    return this.#endpoint.info.domainAttr.name ?? '';
+  }
+
   /** Inserts the address of a peer. Each call needs a forget(). */
   async meet(address: Uint8Array): Promise<Peer> {
     const key = Buffer.from(address).toString('hex');

@@ -11,7 +11,8 @@ import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { type FabricOptions, Ports } from './ports.js';
-import { Mode, type Session } from './session.js';
+import type { Session } from './session.js';
+import { Mode } from './stream.js';
 
 /** Options of a {@link FabricServer}. */
 export interface ServerOptions

@@ -1,12 +1,18 @@
 import type { Duplex } from 'node:stream';
+import { publishClose, publishOpen } from '../base/channels.js';
 import { FabricError } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
+import { type NetSessionState, netSessions } from '../diagnostics/net-state.js';
 import type { Agreement } from './agreement.js';
+import { publishFallback, publishNicLost } from './channels.js';
 import { ControlPath } from './control-path.js';
 import { connectionError, numberOf } from './errors.js';
+import { Links } from './links.js';
 import type { Carried } from './port.js';
 import type { Link, Ports } from './ports.js';
+import { stateOf } from './session-state.js';
+import type { StreamOwner } from './stream.js';
 
 // Limits of packets over the control connection, in ms: without packets of this side until it acknowledges, and of the
 // peer until the session is lost. The event loop of the peer may be busy.
@@ -15,23 +21,6 @@ const LOSS = 30_000;
 /** ms until a session reports that its packets travel over TCP. */
 const REPORT_AFTER = 100;
 
-/** What a stream's owner learns of it. */
-export interface StreamOwner {
-  accepted(): void;
-  refused(errno: number): void;
-  /** take() has something. */
-  readable(): void;
-  /** write() has room. */
-  writable(): void;
-  reset(errno: number): void;
-  /** Packets travel over the control connection from now on, because the fabric has failed. */
-  fellBack(error: Error): void;
-  /** Packets travel over the other NICs from now on. */
-  lostNic(error: Error): void;
-  /** The session has ended. If the peer had ended its side before, `error` is undefined, and take() gives the rest. */
-  lost(error: Error | undefined): void;
-}
-
 /** Says on standard error that the fabric is not used, although the program asked for it. */
 export function warnOf(error: Error): void {
   process.emitWarning(`packets travel over TCP: ${error.message}`, {
@@ -39,9 +28,6 @@ export function warnOf(error: Error): void {
     code: 'LIBFABRIC_NET_FALLBACK',
   });
 }
-
-/** The modes of streams. */
-export const Mode = { Bytes: 0, Messages: 1 } as const;
 
 /** How a session uses the fabric. */
 export interface SessionOptions {
@@ -71,10 +57,8 @@ export class Session implements Carried {
   readonly #owners = new Map<number, StreamOwner>();
   readonly #controlPath: ControlPath;
   readonly #require: 'fabric' | undefined;
-  readonly #ports: Ports | undefined;
-  readonly #links: readonly Link[];
-  /** The links that may be used. Empty: packets travel over the control connection. */
-  readonly #working: Set<Link>;
+  /** If none is used, packets travel over the control connection. */
+  readonly #links: Links;
   #fallback: Error | undefined;
   #error: Error | undefined;
   #isScheduled = false;
@@ -85,16 +69,13 @@ export class Session implements Carried {
   #timer: NodeJS.Timeout | undefined;
   #report: NodeJS.Timeout | undefined;
   #references = 0;
-  #holds = false;
 
   constructor(control: Duplex, agreement: Agreement, options: SessionOptions = {}) {
     this.control = control;
     this.number = agreement.session;
     this.isFirst = agreement.first;
     this.handle = native.netSession(agreement);
-    this.#ports = options.ports;
-    this.#links = options.links ?? [];
-    this.#working = new Set(this.#links);
+    this.#links = new Links(this, options.ports, options.links ?? []);
     this.#fallback = options.fallback;
     this.#require = options.require;
     this.#controlPath = new ControlPath(this.handle, control, () => this.#send());
@@ -107,18 +88,16 @@ export class Session implements Carried {
 
   /** Takes packets, after `opened` and `onEnd` were set. */
   start(): void {
-    for (const [i, { port, peer }] of this.#links.entries()) port.carry(this, peer, i);
-    if (!this.#isOnFabric) this.#startWatch();
+    this.#links.carry();
+    if (!this.#links.any) this.#startWatch();
     this.control.resume();
-  }
-
-  get #isOnFabric(): boolean {
-    return this.#working.size > 0;
+    netSessions.add(this);
+    publishOpen('netSession', this);
   }
 
   /** The provider whose endpoints carry the packets, or 'control'. */
   get path(): string {
-    return this.#isOnFabric ? (this.#ports?.provider as string) : 'control';
+    return this.#links.any ? this.#links.provider : 'control';
   }
 
   /** Why packets travel over the control connection, although the program asked for the fabric. */
@@ -128,37 +107,42 @@ export class Session implements Carried {
 
   // What the peer has not acknowledged is sent again. The peer applies each packet once.
   #leaveFabric(error: Error): void {
-    if (!this.#isOnFabric) return;
+    if (!this.#links.any) return;
     if (this.#require === 'fabric') {
       this.fail(error);
       return;
     }
     this.#fallback = error;
-    this.#moveHold(() => this.#working.clear());
-    this.#ports?.leave(this.number); // LinkLost follows
+    this.#links.leave(); // LinkLost follows
+    this.#holdLoop();
     this.#startWatch();
     // If the peer has ended, its control connection closes now.
     this.#report = setTimeout(() => {
       warnOf(error);
+      publishFallback({ session: this.state(), error });
       for (const owner of this.#owners.values()) owner.fellBack(error);
     }, REPORT_AFTER).unref();
   }
 
-  #lost(number: number, errno: number): void {
-    if (!this.#isOnFabric) {
+  #lostLink(number: number, errno: number): void {
+    if (!this.#links.any) {
       this.#send(); // what the link has not delivered
       return;
     }
-    const link = this.#links[number] as Link;
-    const error = new FabricError(errno, 'libfabric/net', {
-      detail: 'a NIC does not reach the peer',
-    });
-    if (this.#working.size === 1 && this.#working.has(link)) {
+    const detail = 'a NIC does not reach the peer';
+    const error = new FabricError(errno, 'libfabric/net', { detail });
+    if (this.#links.isLast(number)) {
       this.#leaveFabric(error);
       return;
     }
-    this.#moveHold(() => this.#working.delete(link));
+    this.#links.lose(number);
+    publishNicLost({ session: this.state(), nic: this.#links.nic(number), error });
     for (const owner of this.#owners.values()) owner.lostNic(error);
+  }
+
+  /** @internal */
+  state(): NetSessionState {
+    return stateOf(this, this.#links.state());
   }
 
   /** Why the session has ended. */
@@ -226,23 +210,14 @@ export class Session implements Carried {
   /** Changes the number of those who keep the event loop alive. */
   hold(change: 1 | -1): void {
     this.#references += change;
-    this.#holdLoop(true);
+    this.#holdLoop();
   }
 
   // Until the peer has what was written, the process must not end.
-  #holdLoop(may: boolean): void {
-    const holds =
-      may && !this.#error && (this.#references > 0 || !native.netIsDelivered(this.handle));
-    if (holds === this.#holds) return;
-    this.#holds = holds;
-    if (!this.#isOnFabric) this.#controlPath.hold(holds);
-    for (const { port } of this.#working) port.hold(holds ? 1 : -1);
-  }
-
-  #moveHold(change: () => void): void {
-    this.#holdLoop(false);
-    change();
-    this.#holdLoop(true);
+  #holdLoop(): void {
+    const holds = !this.#error && (this.#references > 0 || !native.netIsDelivered(this.handle));
+    this.#links.hold(holds);
+    this.#controlPath.hold(holds && !this.#links.any);
   }
 
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
@@ -258,13 +233,12 @@ export class Session implements Carried {
     this.#deliver(); // what arrived before
     if (this.#error !== undefined) return;
     this.#error = error;
+    if (netSessions.delete(this)) publishClose('netSession', this);
     clearInterval(this.#timer);
     clearTimeout(this.#report);
     this.control.destroy();
-    this.#holdLoop(false);
-    this.#ports?.leave(this.number);
-    for (const { port, peer, address } of this.#links) port.forget(peer, address);
-    this.#ports?.release();
+    this.#holdLoop();
+    this.#links.close();
     this.onEnd?.(error);
     const owners = [...this.#owners];
     this.#owners.clear();
@@ -282,7 +256,7 @@ export class Session implements Carried {
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
     else this.#send();
-    if (this.#references === 0) this.#holdLoop(true);
+    if (this.#references === 0) this.#holdLoop();
   };
 
   #deliver(): void {
@@ -332,10 +306,10 @@ export class Session implements Carried {
         this.fail(connectionError('EPROTO', native.netWhy(this.handle), 'read'));
         break;
       case NetEvent.LinkLost:
-        this.#lost(stream, value);
+        this.#lostLink(stream, value);
         break;
       case NetEvent.LinkFound:
-        if (this.#isOnFabric) this.#moveHold(() => this.#working.add(this.#links[stream] as Link));
+        this.#links.find(stream);
         break;
     }
   }
@@ -354,9 +328,8 @@ export class Session implements Carried {
 
   #send(): void {
     if (this.#error !== undefined) return;
-    const [link] = this.#working;
-    if (link) {
-      link.port.send(this.number);
+    if (this.#links.any) {
+      this.#links.send();
     } else {
       if (this.#controlPath.send()) this.#sentAt = performance.now();
       this.#deliver(); // writers whose bytes have left
@@ -365,7 +338,7 @@ export class Session implements Carried {
   }
 
   #delivered(): void {
-    if (this.#references === 0) this.#holdLoop(true);
+    if (this.#references === 0) this.#holdLoop();
     if (!this.#isClosing || this.#owners.size > 0) return;
     if (native.netIsDelivered(this.handle)) this.control.end();
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { Metrics } from '../diagnostics/prometheus.js';
 export type { Access, RailState, TransferStats } from '../diagnostics/transfer-state.js';
 
 import './inspect.js';
@@ -35,7 +36,7 @@ export type {
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { MemoryPart, TransferMemory } from './memory.js';
-export { type TransferMetrics, transferMetrics } from './metrics.js';
+export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';

@@ -1,47 +1,23 @@
+import { type Metrics, metricsOf, type Put } from '../diagnostics/prometheus.js';
 import type { RailState, TransferStats } from '../diagnostics/transfer-state.js';
 import { transferEngines } from '../diagnostics/transfer-state.js';
-
-/** Figures in the text format of Prometheus. */
-export interface TransferMetrics {
-  /** The content type. */
-  readonly type: string;
-  readonly text: string;
-}
-
-type Put = (
-  name: string,
-  help: string,
-  labels: Readonly<Record<string, string>>,
-  value: number,
-) => void;
 
 /**
  * The figures of all open transfer engines of this thread in the text format of Prometheus, for the
  * program's own `/metrics`. The label `engine` numbers the engines in the order in which they were opened.
  */
-export async function transferMetrics(): Promise<TransferMetrics> {
-  // Imported here, because few programs need it.
-  const { Counter, Gauge, Registry } = await import('../vendor/prom-client.js');
-  const registry = new Registry();
-  const metrics = new Map<string, InstanceType<typeof Counter | typeof Gauge>>();
-  const put: Put = (name, help, labels, value) => {
-    const Kind = name.endsWith('_total') ? Counter : Gauge;
-    const labelNames = Object.keys(labels);
-    const metric =
-      metrics.get(name) ??
-      new Kind({ name: `libfabric_${name}`, help, labelNames, registers: [registry] });
-    metrics.set(name, metric);
-    metric.inc(labels, value);
-  };
-  for (const { number, rails, stats } of [...transferEngines].map((engine) => ({
+export async function transferMetrics(): Promise<Metrics> {
+  const figures = [...transferEngines].map((engine) => ({
     number: String(engine.number),
     rails: engine.rails,
     stats: engine.stats(),
-  }))) {
-    for (const rail of rails) putRail(put, number, rail);
-    putStats(put, number, stats);
-  }
-  return { type: registry.contentType, text: await registry.metrics() };
+  }));
+  return metricsOf((put) => {
+    for (const { number, rails, stats } of figures) {
+      for (const rail of rails) putRail(put, number, rail);
+      putStats(put, number, stats);
+    }
+  });
 }
 
 const RAIL_COUNTERS = {

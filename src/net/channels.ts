@@ -1,0 +1,26 @@
+// Events of libfabric/net on node:diagnostics_channel.
+import { channel } from 'node:diagnostics_channel';
+import type { NetSessionState } from '../diagnostics/net-state.js';
+
+/** `libfabric:net:fallback`: packets travel over TCP from now on. */
+export interface FallbackMessage {
+  readonly session: NetSessionState;
+  readonly error: Error;
+}
+
+/** `libfabric:net:nicLost`: packets travel over the other NICs from now on. */
+export interface NicLostMessage extends FallbackMessage {
+  /** The name of its domain. */
+  readonly nic: string;
+}
+
+const fallback = channel('libfabric:net:fallback');
+const nicLost = channel('libfabric:net:nicLost');
+
+export function publishFallback(message: FallbackMessage): void {
+  if (fallback.hasSubscribers) fallback.publish(message);
+}
+
+export function publishNicLost(message: NicLostMessage): void {
+  if (nicLost.hasSubscribers) nicLost.publish(message);
+}

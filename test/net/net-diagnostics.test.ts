@@ -1,0 +1,116 @@
+// What libfabric/net says of its sessions and sockets.
+import '../support/softefa.js';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { dumpState } from 'libfabric';
+import { connect, createServer, type FabricSocket, netMetrics } from 'libfabric/net';
+import { expect, onTestFinished, test } from 'vitest';
+
+async function pair(options: object, ofClient = options): Promise<[FabricSocket, FabricSocket]> {
+  const server = createServer(options).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1', ...ofClient });
+  const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
+  onTestFinished(() => {
+    client.destroy();
+    peer.destroy();
+  });
+  return [client, peer];
+}
+
+/** The warning of the process that `action` causes. */
+async function warningOf(action: () => Promise<unknown>): Promise<Error> {
+  const warned = once(process, 'warning');
+  await action();
+  const [warning] = await warned;
+  return warning;
+}
+
+test.each(['shm', 'efa'])(
+  'stats() of a socket over %s says what it waits for',
+  async (provider) => {
+    const [client, peer] = await pair({ provider });
+    expect(client.path).toBe(provider);
+    expect(client.stats()).toMatchObject({ mode: 'bytes', waitsFor: null, unsent: 0, unread: 0 });
+    peer.pause();
+    while (client.write(Buffer.alloc(100_000)) || client.stats()?.waitsFor !== 'window') {
+      await new Promise(setImmediate);
+      if (client.writableLength > 10_000_000) break;
+    }
+    expect(client.stats()).toMatchObject({ waitsFor: 'window', window: 0 });
+    expect(peer.stats()?.waitsFor).toBe('reader');
+    peer.resume();
+    await once(client, 'drain');
+  },
+);
+
+test('dumpState() and netMetrics() have the sessions and their sockets', async () => {
+  const [client] = await pair({ provider: 'shm' });
+  const session = dumpState().netSessions.find(
+    ({ remotePort }) => remotePort === client.remotePort,
+  );
+  expect(session).toMatchObject({
+    remoteAddress: '127.0.0.1',
+    path: 'shm',
+    fallback: null,
+    nics: [{ nic: 'shm', state: 'up' }],
+    socketCount: 1,
+    sockets: [{ mode: 'bytes' }],
+  });
+  const { text } = await netMetrics();
+  expect(text).toContain('libfabric_net_sockets{session="');
+  expect(text).toMatch(/libfabric_net_nic_up\{session="\d+",nic="shm"\} 1/);
+  client.destroy();
+});
+
+test('sessions are published when they begin and end', async () => {
+  const published: string[] = [];
+  const opened = (message: unknown) => published.push(`open ${Object(message).type}`);
+  const closed = (message: unknown) => published.push(`close ${Object(message).type}`);
+  subscribe('libfabric:open', opened);
+  subscribe('libfabric:close', closed);
+  onTestFinished(() => {
+    unsubscribe('libfabric:open', opened);
+    unsubscribe('libfabric:close', closed);
+  });
+  const [client, peer] = await pair({});
+  client.resume();
+  peer.resume();
+  const ended = once(client, 'close');
+  client.end();
+  peer.end();
+  await ended;
+  expect(published.filter((each) => each === 'open netSession').length).toBe(2);
+});
+
+test('a server without the fabric is a fallback, with an event and a warning', async () => {
+  let fallback: Promise<unknown[]> | undefined;
+  const warning = await warningOf(async () => {
+    const server = createServer({}).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const client = connect({ port, host: '127.0.0.1', provider: 'shm' });
+    onTestFinished(() => void client.destroy());
+    fallback = once(client, 'fallback');
+    await once(client, 'connect');
+    expect(client.path).toBe('control');
+  });
+  expect(warning).toMatchObject({ name: 'LibfabricWarning', code: 'LIBFABRIC_NET_FALLBACK' });
+  expect(await fallback).toMatchObject([{ code: 'EPROTONOSUPPORT' }]);
+});
+
+test("require: 'fabric' fails without it", async () => {
+  const server = createServer({}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const provider of ['shm', 'no-such-provider']) {
+    const client = connect({ port, host: '127.0.0.1', provider, require: 'fabric' });
+    const [error] = await once(client, 'error');
+    expect(error.code).toBe(provider === 'shm' ? 'EPROTONOSUPPORT' : 'FI_ENODATA');
+  }
+});
