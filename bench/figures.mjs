@@ -47,7 +47,7 @@ const script = (name, file, args, more) => ({
   ...more,
   sides: (role) => [process.execPath, `${here}${file}`, ...args, role],
 });
-const net = (loop, sizes) => script('node:net', 'net.mjs', [loop], { sizes });
+const net = (loop, sizes) => script('node:net', 'node-net.mjs', [loop], { sizes });
 const zeromq = (loop, transport, sizes) =>
   script(`zeromq ${transport}`, 'zeromq.mjs', [loop, transport], { sizes });
 

@@ -1,95 +1,101 @@
-// Measures node:net over loopback between two processes: half round trip (setNoDelay) and bandwidth.
-//   net.mjs (pingpong|send) (server|client) --sizes bytes:iterations,...
+// The benchmark of libfabric/net against node:net, zeromq and the transfer engine, between two processes with one core each.
+//   node bench/net.mjs [--provider shm] [--rounds 7] [--quick] [--only <regex of figures>]
+// The contenders of a figure run in turn. Ratios are of medians, and of the best rounds.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { median } from './harness/results.mjs';
+import { align, number } from './harness/table.mjs';
 
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import { endExchange, exchange, parseSide, report, timed } from './side.mjs';
-
-const side = parseSide();
-
-async function openSocket() {
-  if (side.server) {
-    const server = createServer({ noDelay: true }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const accepted = once(server, 'connection');
-    await exchange(String(server.address().port));
-    const [socket] = await accepted;
-    server.close();
-    return socket;
-  }
-  const socket = connect({ port: Number(await exchange('-')), host: '127.0.0.1', noDelay: true });
-  await once(socket, 'connect');
-  return socket;
-}
-
-const socket = await openSocket();
-let received = 0;
-let wanted = Infinity;
-let arrived = () => {};
-socket.on('data', (bytes) => {
-  received += bytes.length;
-  if (received >= wanted) arrived();
+const { values } = parseArgs({
+  options: {
+    provider: { type: 'string' },
+    rounds: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    alone: { type: 'boolean', default: false }, // in this process
+  },
 });
 
-/** Resolves when `bytes` further bytes have arrived. Data that arrived earlier counts. */
-function receive(bytes) {
-  return new Promise((resolve) => {
-    wanted = bytes;
-    arrived = () => {
-      received -= bytes;
-      wanted = Infinity;
-      resolve();
-    };
-    if (received >= wanted) arrived();
-  });
-}
+const ROUNDS = 7;
+const QUICK_ROUNDS = 3; // with --quick
+const QUICKER = 4; // fewer operations, with --quick
 
-const written = (data) => new Promise((resolve) => socket.write(data, resolve));
-
-const loops = {
-  async pingpong(size) {
-    const data = Buffer.alloc(size.bytes, 1);
-    const turns = size.iterations;
-    const ping = () => {
-      const pong = receive(size.bytes);
-      socket.write(data);
-      return pong;
-    };
-    if (!side.server) return report('pingpong', size, 2 * turns, await timed(turns, ping));
-    return timed(turns, async () => {
-      await receive(size.bytes);
-      socket.write(data);
-    });
-  },
-
-  // A write waits for the write before the last one, which keeps the socket's buffer full.
-  async send(size) {
-    const data = Buffer.alloc(size.bytes, 1);
-    const acknowledgement = Buffer.alloc(4);
-    const windows = Math.ceil(size.iterations / side.window);
-    const sendWindow = async () => {
-      const acknowledged = receive(4);
-      let previous;
-      for (let i = 0; i < side.window; i++) {
-        const last = written(data);
-        await previous;
-        previous = last;
-      }
-      return acknowledged;
-    };
-    if (!side.server) {
-      return report('send', size, windows * side.window, await timed(windows, sendWindow));
+/** Runs the contenders in turn, once before they are measured. Returns the times of each. */
+async function measure(contenders, rounds) {
+  const times = contenders.map(() => []);
+  for (let round = -1; round < rounds; round++) {
+    for (const [i, run] of contenders.entries()) {
+      const took = await run();
+      if (round >= 0) times[i].push(took);
     }
-    return timed(windows, async () => {
-      await receive(size.bytes * side.window);
-      socket.write(acknowledgement);
-    });
-  },
-};
-
-for (const size of side.sizes) {
-  await exchange('ready');
-  await loops[side.positionals[0]](size);
+  }
+  return times;
 }
-await endExchange();
-socket.destroy();
+
+function figureText({ us, bytes, less }, count, ms) {
+  if (us) return `${number((ms * 1000) / count / us)} us`;
+  if (less) return `${number(ms)} ms`;
+  if (bytes) return `${number((bytes * count) / ms / 1e6)} GB/s`;
+  return `${number((count / ms) * 1000)}/s`;
+}
+
+function rowOf(figure, count, [name, ours], [other, theirs], bar) {
+  const { less = false } = figure;
+  const ratio = (of) => (less ? of(ours) / of(theirs) : of(theirs) / of(ours));
+  const measured = ratio(median);
+  const best = ratio((times) => Math.min(...times));
+  const met = less ? measured <= bar : measured >= bar;
+  return [
+    figure.name,
+    name,
+    figureText(figure, count, median(ours)),
+    other,
+    figureText(figure, count, median(theirs)),
+    `${less ? '<=' : '>='} ${bar}`,
+    number(measured),
+    number(best),
+    met ? 'met' : 'NOT MET',
+  ];
+}
+
+async function run(provider) {
+  const { Servers } = await import('./net/side.mjs');
+  const { figuresOf } = await import('./net/figures.mjs');
+  const rows = [];
+  for (const figure of figuresOf(provider)) {
+    if (!new RegExp(values.only).test(figure.name)) continue;
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${provider}: ${figure.name}`);
+    const count = Math.ceil(figure.count / (values.quick ? QUICKER : 1));
+    const rounds = Number(values.rounds ?? (values.quick ? QUICK_ROUNDS : ROUNDS));
+    const servers = new Servers(provider, process.env.SOFTEFA_NAMESPACE);
+    const names = [...Object.keys(figure.contenders), ...Object.keys(figure.other)];
+    const makers = [...Object.values(figure.contenders), ...Object.values(figure.other)];
+    const runs = [];
+    for (const make of makers) runs.push(await make(servers, count));
+    const times = await measure(runs, rounds);
+    servers.close();
+    const other = [names.at(-1), times.at(-1)];
+    for (const [i, bar] of figure.bars[provider].entries())
+      rows.push(rowOf(figure, count, [names[i], times[i]], other, bar));
+  }
+  return rows;
+}
+
+const HEADING = ['figure', 'contender', '', 'against', '', 'bar', 'measured', 'best', ''];
+
+if (values.alone) {
+  console.log(`${align([HEADING, ...(await run(values.provider))])}\n`);
+  process.exit();
+}
+
+// Each provider in a process of its own: softefa must be loaded before libfabric.
+const { environments } = await import('./net/side.mjs');
+const namespace = `bench-${process.pid}`;
+for (const provider of values.provider ? [values.provider] : ['shm', 'efa']) {
+  const env = provider === 'efa' ? environments(namespace)[0] : process.env;
+  const own = ['--provider', provider, '--alone'];
+  const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), ...own];
+  const { status } = spawnSync(process.execPath, args, { env, stdio: 'inherit' });
+  if (status !== 0) process.exitCode = 1;
+}

@@ -1,11 +1,11 @@
-// `npm run bench [-- transfer | softefa | device-memory] [options]`: runs the setup and then a benchmark of bench/, by default
+// `npm run bench [-- transfer | net | softefa | device-memory] [options]`: runs the setup and then a benchmark of bench/, by default
 // the comparison with C++, node:net and zeromq.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './setup/step.mjs';
 import { runMain, setup } from './setup.mjs';
 
-const NAMED = ['transfer', 'softefa', 'device-memory'];
+const NAMED = ['transfer', 'net', 'softefa', 'device-memory'];
 
 await runMain(async () => {
   await setup();

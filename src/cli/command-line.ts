@@ -64,6 +64,7 @@ export const GROUPS: readonly CommandGroup[] = [
       },
       one('pingpong', async () => (await import('./pingpong/pingpong.js')).pingpongCommand()),
       one('transfer', async () => (await import('./transfer/transfer.js')).transferCommand()),
+      one('net', async () => (await import('./net/net.js')).netCommand()),
     ],
   },
   {

@@ -26,7 +26,7 @@ const DEFAULT_LONGEST = 16 * 1024 * 1024;
  * Messages between two processes. Boundaries are kept, and each message arrives once and in order.
  *
  * It emits `'connect'`, `'fallback'` (packets travel over TCP, with the reason), `'nicLost'` and `'close'`. Errors reject
- * the promises of the calls that meet them.
+ * the promises of the calls that meet them. `'error'` is emitted too if there is a listener.
  */
 export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Array> {
   readonly #writer = new MessageWriter();
@@ -285,7 +285,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#writer.fail(this.#error);
     this.#handover.fail(this.#error);
     this.#wake();
-    process.nextTick(() => this.emit('close', error));
+    process.nextTick(() => {
+      if (error && this.listenerCount('error') > 0) this.emit('error', error);
+      this.emit('close', error);
+    });
   }
 
   /** Whether it was destroyed, or has failed. */

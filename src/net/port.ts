@@ -26,6 +26,17 @@ const SILENCE = 5000;
 
 type PortEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
+// An endpoint of shm takes 256 peers in its life, and one of efa 128 on its own host.
+const MOST_LOCAL = 100;
+const GID = 16; // bytes: the NIC, in an address of efa
+
+/** A port that is open, or is being opened. */
+class Opened {
+  users = 0;
+  port: Port | undefined;
+  constructor(readonly opening: Promise<Port>) {}
+}
+
 /** A session whose packets a port carries. */
 export interface Carried {
   readonly number: number;
@@ -38,17 +49,18 @@ export interface Carried {
 export class Port implements RequestOwner {
   readonly packetSize: number;
   readonly #endpoint: PortEndpoint;
-  readonly #key: string;
+  #opened: Opened | undefined;
+  /** The peers on this host that it has met. */
+  readonly #local = new Set<string>();
   readonly #handle: Handle<'Port'>;
   readonly #sessions = new Map<number, Carried>();
   /** Peers that are being removed, by their addresses. */
   readonly #leaving = new Map<string, Promise<void>>();
   #references = 0;
 
-  private constructor(endpoint: PortEndpoint, key: string) {
+  private constructor(endpoint: PortEndpoint) {
     const { engine } = endpoint.limits;
     this.#endpoint = endpoint;
-    this.#key = key;
     this.packetSize = Math.min(PACKET, endpoint.maxMsgSize);
     this.#handle = native.netPort(engine.handle, endpoint.handle, {
       watch: engine.begin(Kind.Owner, this),
@@ -59,28 +71,35 @@ export class Port implements RequestOwner {
     endpoint.unref();
   }
 
-  // The ports of this thread, by their options, and the number of their users.
-  static readonly #ports = new Map<string, { opening: Promise<Port>; users: number }>();
+  // The newest ports of this thread, by their options.
+  static readonly #ports = new Map<string, Opened>();
 
   /** The port with these options. Each call that succeeds needs a release(). */
   static async take(options: PortOptions): Promise<Port> {
     const { provider, driver, node, domain, number } = options;
     const key = JSON.stringify([provider, driver, node, domain, number]);
-    let known = Port.#ports.get(key);
-    if (known === undefined) {
-      known = { opening: Port.#open(options, key), users: 0 };
-      Port.#ports.set(key, known);
+    let opened = Port.#ports.get(key);
+    if (opened === undefined || opened.port?.isWorn) {
+      opened = new Opened(Port.#open(options));
+      Port.#ports.set(key, opened);
     }
-    known.users += 1;
+    opened.users += 1;
     try {
-      return await known.opening;
+      const port = await opened.opening;
+      opened.port = port;
+      port.#opened = opened;
+      return port;
     } catch (error) {
-      Port.#ports.delete(key);
+      Port.#forget(opened);
       throw error;
     }
   }
 
-  static async #open(options: PortOptions, key: string): Promise<Port> {
+  static #forget(opened: Opened): void {
+    for (const [key, each] of Port.#ports) if (each === opened) Port.#ports.delete(key);
+  }
+
+  static async #open(options: PortOptions): Promise<Port> {
     const { provider, driver, node, domain } = options;
     const endpoint = await open({
       caps: ['FI_MSG'],
@@ -90,15 +109,20 @@ export class Port implements RequestOwner {
       ...(node !== undefined && { node }),
       ...(domain !== undefined && { domain }),
     });
-    return new Port(endpoint as PortEndpoint, key);
+    return new Port(endpoint as PortEndpoint);
   }
 
   /** Closes the endpoint after the last user. */
   release(): void {
-    const known = Port.#ports.get(this.#key);
-    if (known === undefined || --known.users > 0) return;
-    Port.#ports.delete(this.#key);
+    const opened = this.#opened;
+    if (opened === undefined || --opened.users > 0) return;
+    Port.#forget(opened);
     this.#endpoint.close().catch(() => {}); // the provider has broken it
+  }
+
+  /** Whether its provider may refuse more peers. The next session then gets another endpoint. */
+  get isWorn(): boolean {
+    return this.#local.size >= MOST_LOCAL;
   }
 
   /** The address at which peers reach the endpoint. */
@@ -121,7 +145,13 @@ export class Port implements RequestOwner {
     const key = Buffer.from(address).toString('hex');
     // An address that is being removed cannot be inserted.
     while (this.#leaving.has(key)) await this.#leaving.get(key);
+    if (this.#isLocal(address)) this.#local.add(key);
     return this.#endpoint.av.insert(address);
+  }
+
+  #isLocal(address: Uint8Array): boolean {
+    if (!/efa/.test(this.provider)) return /shm|sm2/.test(this.provider);
+    return Buffer.compare(address.subarray(0, GID), this.address.subarray(0, GID)) === 0;
   }
 
   forget(peer: Peer, address: Uint8Array): void {

@@ -1,0 +1,91 @@
+// This side of bench/net.mjs: a process with the servers, and the contenders that connect to it.
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import * as tcp from 'node:net';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import * as fabric from 'libfabric/net';
+import { softefaEnvironment } from 'libfabric/softefa';
+
+const environmentOf = (node, namespace) => ({
+  ...process.env,
+  FI_EFA_ENABLE_SHM_TRANSFER: '0',
+  ...softefaEnvironment({ namespace, nics: 2, node, memlock: 'unlimited', keep: false }),
+});
+
+/** The environment of this process, and of its peer. softefa must be loaded before libfabric. */
+export const environments = (namespace) => [0, 1].map((node) => environmentOf(node, namespace));
+
+function pin(pid, core) {
+  if (availableParallelism() < 2) return;
+  execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' });
+}
+
+/** The process with the servers. */
+export class Servers {
+  #child;
+  #answers = new Map();
+  #next = 0;
+
+  constructor(provider, namespace) {
+    const env = provider === 'efa' ? environmentOf(1, namespace) : process.env;
+    const program = fileURLToPath(new URL('server.mjs', import.meta.url));
+    this.#child = fork(program, { env, execArgv: ['--expose-gc'] });
+    this.#child.on('message', ({ id, answer }) => {
+      this.#answers.get(id)(answer);
+      this.#answers.delete(id);
+    });
+    pin(process.pid, 0);
+    pin(this.#child.pid, 1);
+  }
+
+  ask(ask, question = {}) {
+    const id = ++this.#next;
+    this.#child.send({ id, ask, ...question });
+    return new Promise((resolve) => this.#answers.set(id, resolve));
+  }
+
+  repin() {
+    pin(process.pid, 0);
+    pin(this.#child.pid, 1);
+  }
+
+  close() {
+    this.#child.kill();
+  }
+}
+
+/** What connects to a server: node:net, or libfabric/net with a driver. */
+export class Contender {
+  constructor(name, library, options) {
+    this.name = name;
+    this.library = library;
+    this.options = options;
+  }
+
+  async listen(servers, kind, more = {}) {
+    const { name, options } = this;
+    const library = this.library === tcp ? 'node:net' : 'libfabric/net';
+    const { port } = await servers.ask('listen', {
+      kind,
+      library,
+      options: { ...options, ...more },
+    });
+    servers.repin(); // its threads
+    return { name, port };
+  }
+
+  /** A connected socket. */
+  async connect(servers, kind, more = {}, ofSocket = {}) {
+    const { port } = await this.listen(servers, kind, more);
+    const socket = this.library.connect({ port, host: '127.0.0.1', ...this.options, ...ofSocket });
+    socket.on('error', () => {}); // at the end, when its server is killed
+    await once(socket, 'connect');
+    servers.repin();
+    return socket;
+  }
+}
+
+export const nodeNet = new Contender('node:net', tcp, {});
+export const overFabric = (provider, driver) =>
+  new Contender(`${provider}, ${driver}`, fabric, { provider, driver, nics: 1 });
