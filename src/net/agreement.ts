@@ -46,19 +46,36 @@ export interface FabricAddresses {
 export interface Agreement extends NativeAgreement {
   /** The endpoints of the peer, if it has any. */
   readonly fabric: FabricAddresses | undefined;
+  /** Whether this side opens the first socket. */
+  readonly opens: boolean;
 }
+
+/** What this side proposes. */
+export interface Proposal {
+  /** This side's number of the session. */
+  readonly session: number;
+  readonly terms: Terms;
+  readonly role: Role;
+  readonly fabric?: FabricAddresses | undefined;
+  /** Milliseconds for the agreement. */
+  readonly timeout: number;
+}
+
+/** Who opens sockets: clients do, servers do not, and of two sides that may, the first one. */
+export type Role = 'client' | 'server' | 'either';
 
 /** What a side says first. */
 interface Hello extends Omit<Terms, 'maxWindow'> {
   readonly nonce: string;
   readonly session: number;
+  readonly role: Role;
   /** Its provider, and the addresses of its endpoints in hexadecimal digits; empty without an endpoint. */
   readonly provider: string;
   readonly addresses: readonly string[];
 }
 
 const LIMITS: Record<
-  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses'>,
+  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses' | 'role'>,
   readonly [from: number, to: number]
 > = {
   packetSize: [1024, 65_536],
@@ -67,6 +84,8 @@ const LIMITS: Record<
   maxStreams: [1, 2 ** 20],
   session: [0, 2 ** 32 - 1],
 };
+
+const ROLES = new Set<unknown>(['client', 'server', 'either'] satisfies Role[]);
 
 let sessions = 0;
 
@@ -83,16 +102,14 @@ export function newSession(): number {
  */
 export async function agree(
   control: Duplex,
-  session: number,
-  terms: Terms,
-  timeout: number,
-  fabric?: FabricAddresses,
+  { session, terms, role, fabric, timeout }: Proposal,
 ): Promise<Agreement> {
   const { maxWindow, ...proposed } = terms;
   const own: Hello = {
     ...proposed,
     nonce: randomBytes(16).toString('hex'),
     session,
+    role,
     provider: fabric?.provider ?? '',
     addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
   };
@@ -119,6 +136,9 @@ export async function agree(
           addresses: peer.addresses.map((each) => Buffer.from(each, 'hex')),
         }
       : undefined,
+    opens:
+      role === 'client' ||
+      (role === 'either' && (peer.role === 'either' ? first : peer.role === 'server')),
   };
 }
 
@@ -140,6 +160,7 @@ function helloOf(line: string): Hello {
   }
   if (typeof hello.nonce !== 'string' || !NONCE.test(hello.nonce))
     throw badProtocol('the greeting of the peer has a wrong nonce');
+  if (!ROLES.has(hello.role)) throw badProtocol('the greeting of the peer has a wrong role');
   if (typeof hello.provider !== 'string' || !PROVIDER.test(hello.provider))
     throw badProtocol('the greeting of the peer has a wrong provider');
   if (!isAddresses(hello.addresses) || (hello.provider !== '' && hello.addresses.length === 0))

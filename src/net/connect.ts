@@ -1,7 +1,7 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { agree, FABRIC_TERMS, newSession, TERMS } from './agreement.js';
+import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
@@ -62,15 +62,24 @@ export async function upgrade(
   options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
 ): Promise<FabricSocket> {
   const { timeout = CONNECT_TIMEOUT } = options;
-  const session = await meet(connection, options, timeout);
-  if (session.isFirst) {
+  const until = performance.now() + timeout;
+  const session = await meet(connection, options, timeout, 'either');
+  if (session.opens) {
     session.start();
     return new FabricSocket(options).open(session);
   }
   return new Promise((resolve, reject) => {
-    session.onEnd = reject;
+    const timer = setTimeout(
+      () => session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
+      until - performance.now(),
+    );
+    session.onEnd = (error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
     session.opened = (stream) => {
-      session.onEnd = undefined;
+      clearTimeout(timer);
+      session.onEnd = session.opened = undefined;
       resolve(FabricSocket.accepted(session, stream, options));
       session.answer(stream, 0);
     };
@@ -120,12 +129,19 @@ export async function meet(
   control: Duplex,
   options: FabricOptions,
   timeout: number,
+  role: Role = 'client',
 ): Promise<Session> {
   const number = newSession();
   const { ports, failure } = await portsFor(options, number);
   try {
     const terms = ports ? { ...FABRIC_TERMS, packetSize: ports.packetSize } : TERMS;
-    const agreement = await agree(control, number, terms, timeout, ports);
+    const agreement = await agree(control, {
+      session: number,
+      terms,
+      role,
+      fabric: ports,
+      timeout,
+    });
     const { fabric } = agreement;
     if (ports && fabric?.provider === ports.provider) {
       const links = await ports.meet(fabric.addresses);

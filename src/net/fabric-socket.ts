@@ -134,13 +134,11 @@ export class FabricSocket extends Duplex {
       this.emit('ready');
       const fallback = this.#session?.fallback;
       if (fallback) this.emit('fallback', fallback);
-      if (this.#wantsBytes) this.#take();
+      this.#takeWanted();
       this.#sendUnsent();
     },
     refused: (errno) => this.#failed(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
-    readable: () => {
-      if (this.#wantsBytes) this.#take();
-    },
+    readable: () => this.#takeWanted(),
     writable: () => this.#sendUnsent(),
     reset: (errno) => {
       this.#stream = 0;
@@ -161,8 +159,16 @@ export class FabricSocket extends Duplex {
 
   override _read(): void {
     this.#wantsBytes = true;
-    if (!this.connecting) this.#take();
+    if (this.connecting) return;
+    // read() calls this before it takes what is buffered. Some libraries call it once for each 'readable', and since
+    // Node.js 26 it returns one piece, not all.
+    if (this.readableLength > 0) process.nextTick(this.#takeWanted);
+    else this.#take();
   }
+
+  readonly #takeWanted = (): void => {
+    if (this.#wantsBytes) this.#take();
+  };
 
   #take(): void {
     if (this.#session === undefined || this.#stream === 0) return;

@@ -21,7 +21,7 @@ import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
-import type { Session } from './session.js';
+import { type Session, warnOf } from './session.js';
 
 const PROTOCOL = 'libfabric';
 
@@ -30,13 +30,21 @@ const PROTOCOL = 'libfabric';
  * others stay on TCP.
  */
 export function attach(server: Server | SecureServer, options: FabricOptions = {}): void {
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (request.headers.upgrade === PROTOCOL) {
-      accept(server, socket, head, options).catch(() => socket.destroy());
-    } else if (server.listenerCount('upgrade') === 1) {
-      answer(server, request, socket as Socket);
-    }
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+    if (server.listenerCount('upgrade') === 1) answer(server, request, socket as Socket);
   });
+  // Not in the listener, because other listeners would see the request, and those of WebSockets refuse it.
+  const emit = server.emit.bind(server) as (event: unknown, ...args: unknown[]) => boolean;
+  server.emit = ((event: unknown, ...args: unknown[]) => {
+    if (event === 'upgrade') {
+      const [request, socket, head] = args as [IncomingMessage, Duplex, Buffer];
+      if (request.headers.upgrade === PROTOCOL) {
+        accept(server, socket, head, options).catch(() => socket.destroy());
+        return true;
+      }
+    }
+    return emit(event, ...args);
+  }) as typeof server.emit;
 }
 
 async function accept(server: Server, socket: Duplex, head: Buffer, options: FabricOptions) {
@@ -44,7 +52,7 @@ async function accept(server: Server, socket: Duplex, head: Buffer, options: Fab
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL}\r\n\r\n`,
   );
   if (head.length > 0) socket.unshift(head);
-  const session = await meet(socket, options, CONNECT_TIMEOUT);
+  const session = await meet(socket, options, CONNECT_TIMEOUT, 'server');
   session.opened = (stream) => {
     const accepted = FabricSocket.accepted(session, stream, { allowHalfOpen: true });
     session.answer(stream, 0);
@@ -79,13 +87,15 @@ export class FabricAgent extends Agent {
   readonly #sessions = new Map<string, Promise<Session | undefined>>();
 
   constructor(options: AgentOptions & FabricOptions = {}) {
-    const { provider, driver, node, ...ofAgent } = options;
+    const { provider, driver, node, nics, require, ...ofAgent } = options;
     super(ofAgent);
     Object.assign(this, { protocol: undefined }); // for http:// and https://
     this.#options = {
       ...(provider !== undefined && { provider }),
       ...(driver !== undefined && { driver }),
       ...(node !== undefined && { node }),
+      ...(nics !== undefined && { nics }),
+      ...(require !== undefined && { require }),
     };
   }
 
@@ -151,7 +161,14 @@ export class FabricAgent extends Agent {
         resolve(upgraded);
       });
     });
-    if (socket === undefined) return undefined;
+    if (socket === undefined) {
+      const { provider, require } = this.#options;
+      const detail = 'the server does not offer the fabric';
+      const error = connectionError('EPROTONOSUPPORT', detail, 'connect');
+      if (require === 'fabric') throw error;
+      if (provider !== undefined) warnOf(error);
+      return undefined;
+    }
     const session = await meet(socket, this.#options, CONNECT_TIMEOUT);
     session.onEnd = ended;
     session.start();

@@ -142,7 +142,7 @@ export class FabricServer extends EventEmitter {
     control.setNoDelay(true);
     try {
       const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
-      const session = await meet(control, this.#options, timeout);
+      const session = await meet(control, this.#options, timeout, 'server');
       session.onEnd = () => {
         this.#sessions.delete(session);
         this.#closeIfIdle();

@@ -46,8 +46,8 @@ export interface SessionOptions {
  */
 export class Session implements Carried {
   readonly control: Duplex;
-  /** Whether this side opens the streams with odd numbers. */
-  readonly isFirst: boolean;
+  /** Whether this side opens the first stream. */
+  readonly opens: boolean;
   readonly number: number;
   readonly handle: Handle<'Session'>;
   /** Called when the peer has opened a stream. */
@@ -73,7 +73,7 @@ export class Session implements Carried {
   constructor(control: Duplex, agreement: Agreement, options: SessionOptions = {}) {
     this.control = control;
     this.number = agreement.session;
-    this.isFirst = agreement.first;
+    this.opens = agreement.opens;
     this.handle = native.netSession(agreement);
     this.#links = new Links(this, options.ports, options.links ?? []);
     this.#fallback = options.fallback;

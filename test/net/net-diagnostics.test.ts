@@ -37,8 +37,8 @@ test.each(['shm', 'efa'])(
     expect(client.stats()).toMatchObject({ mode: 'bytes', waitsFor: null, unsent: 0, unread: 0 });
     peer.pause();
     client.write(Buffer.alloc(3_000_000));
-  while (client.stats()?.waitsFor !== 'window') await new Promise(setImmediate);
-  expect(client.stats()).toMatchObject({ waitsFor: 'window', window: 0 });
+    while (client.stats()?.waitsFor !== 'window') await new Promise(setImmediate);
+    expect(client.stats()).toMatchObject({ waitsFor: 'window', window: 0 });
     expect(peer.stats()?.waitsFor).toBe('reader');
     peer.resume();
     await once(client, 'drain');

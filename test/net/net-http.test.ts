@@ -77,6 +77,39 @@ test('an agent stays on TCP if the server does not offer the fabric', async () =
   });
 });
 
+test('an agent that requires the fabric never uses TCP instead', async () => {
+  const agent = new FabricAgent({ provider: 'shm', require: 'fabric' });
+  onTestFinished(() => agent.destroy());
+  const ask = (port: number) =>
+    send(http.request({ port, host: '127.0.0.1', agent }), Buffer.alloc(0));
+  const withoutOffer = await listen(http.createServer(echo));
+  await expect(ask(withoutOffer)).rejects.toMatchObject({ code: 'EPROTONOSUPPORT' });
+  const server = http.createServer(echo);
+  attach(server);
+  await expect(ask(await listen(server))).rejects.toMatchObject({ code: 'EPROTONOSUPPORT' });
+});
+
+test('other listeners for upgrades do not see the requests of an agent', async () => {
+  const seen: unknown[] = [];
+  const server = http.createServer(echo);
+  server.on('upgrade', (request) => seen.push(request.headers.upgrade));
+  attach(server, { provider: 'shm' });
+  server.on('upgrade', (request, socket) => {
+    seen.push(request.headers.upgrade);
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+  });
+  const port = await listen(server);
+  const agent = new FabricAgent({ provider: 'shm' });
+  onTestFinished(() => agent.destroy());
+  const request = http.request({ port, host: '127.0.0.1', agent });
+  expect((await send(request, Buffer.alloc(0))).socket).toBe('FabricSocket');
+  expect(seen).toEqual([]);
+  const headers = { connection: 'Upgrade', upgrade: 'other' };
+  const other = http.request({ port, host: '127.0.0.1', headers });
+  await send(other, Buffer.alloc(0));
+  expect(seen).toEqual(['other', 'other']);
+});
+
 test('a request for another upgrade is answered as without attach()', async () => {
   const server = http.createServer(echo);
   attach(server, { provider: 'shm' });

@@ -342,6 +342,26 @@ describe.each(libraries)('%s', (_name, { createServer, connect }) => {
     first.destroy();
   });
 
+  test("a reader that calls read() once for each 'readable' finds one piece in the buffer", async () => {
+    const [client, peer] = await pair();
+    const buffered = new Set<number>();
+    const { push } = peer;
+    peer.push = (bytes) => {
+      buffered.add(peer.readableLength);
+      return push.call(peer, bytes);
+    };
+    const read: Buffer[] = [];
+    peer.on('readable', () => {
+      const bytes = peer.read();
+      if (bytes !== null) read.push(bytes);
+    });
+    const bytes = Buffer.alloc(1_000_000, 'once');
+    client.end(bytes);
+    await once(peer, 'end');
+    expect(Buffer.concat(read).equals(bytes)).toBe(true);
+    expect([...buffered]).toEqual([0]);
+  });
+
   test('pauseOnConnect gives sockets whose bytes wait', async () => {
     const { server, port } = await serve({ pauseOnConnect: true });
     const accepted = once(server, 'connection');
@@ -356,4 +376,18 @@ describe.each(libraries)('%s', (_name, { createServer, connect }) => {
     await once(peer, 'end');
     expect(read).toBe('later');
   });
+});
+
+test('a socket that requires the fabric does not join a session without it', async () => {
+  const server = fabric.createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as tcp.AddressInfo;
+  const options = { port, host: '127.0.0.1', provider: 'shm' };
+  const first = fabric.connect(options);
+  onTestFinished(() => void first.destroy());
+  await once(first, 'connect');
+  const second = fabric.connect({ ...options, require: 'fabric' });
+  const [error] = await once(second, 'error');
+  expect(error).toMatchObject({ code: 'EPROTONOSUPPORT' });
 });
