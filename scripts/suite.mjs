@@ -88,6 +88,11 @@ const SUITES = {
     module('node'),
   ],
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
+  servers: [
+    "[vitest's arguments]",
+    'libfabric/net below redis, PostgreSQL and mosquitto',
+    module('servers'),
+  ],
   slow: [
     "[vitest's arguments]",
     'the tests that npm test leaves out, and all with queues of the default size',

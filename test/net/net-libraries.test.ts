@@ -148,3 +148,30 @@ test('upgrade() turns both ends of a connection into sockets of a session', asyn
   expect(Buffer.concat(await b.toArray()).toString()).toBe('to b');
   await Promise.all([a, b].map((socket) => socket.resume().closed || once(socket, 'close')));
 });
+
+test('upgrade() reaches a server of this module', async () => {
+  const server = createServer({}, (socket) => socket.end('from the server')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  for (let i = 0; i < 4; i++) {
+    const raw = tcp.connect((server.address() as tcp.AddressInfo).port, '127.0.0.1');
+    const socket = await upgrade(raw);
+    expect(Buffer.concat(await socket.toArray()).toString()).toBe('from the server');
+  }
+});
+
+test('upgrade() fails after its timeout if the peer opens no socket', async () => {
+  const server = tcp.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const accepted = once(server, 'connection');
+  const raw = tcp.connect((server.address() as tcp.AddressInfo).port, '127.0.0.1');
+  const [peer] = await accepted;
+  onTestFinished(() => void peer.destroy());
+  peer.once('data', (greeting: Buffer) => {
+    const [begin, hello] = greeting.toString().split(/(?=\{)/);
+    const mine = { ...JSON.parse(hello as string), nonce: '0'.repeat(32), role: 'client' };
+    peer.write(`${begin}${JSON.stringify(mine)}\n`);
+  });
+  await expect(upgrade(raw, { timeout: 200 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+});

@@ -1,0 +1,32 @@
+// `npm run suite -- servers [vitest's arguments]`: libraries over libfabric/net with the real servers of the distribution.
+import { existsSync } from 'node:fs';
+import { onPath, systemPackages } from '../setup/system.mjs';
+import { setup } from '../setup.mjs';
+import { vitest } from '../vitest.mjs';
+
+const SERVERS = [
+  {
+    name: 'redis-server',
+    present: () => onPath('redis-server'),
+    apt: ['redis-server'],
+    dnf: ['redis'],
+  },
+  {
+    name: 'mosquitto',
+    present: () => onPath('mosquitto') || existsSync('/usr/sbin/mosquitto'),
+    apt: ['mosquitto'],
+    dnf: ['mosquitto'],
+  },
+  {
+    name: 'PostgreSQL',
+    present: () => onPath('initdb') || existsSync('/usr/lib/postgresql'),
+    apt: ['postgresql'],
+    dnf: ['postgresql-server'],
+  },
+];
+
+export default async function servers(args) {
+  await setup();
+  await systemPackages(SERVERS);
+  return vitest(['test/net/net-databases', 'test/net/net-messaging', ...args]);
+}
