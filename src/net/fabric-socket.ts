@@ -1,4 +1,4 @@
-import { Duplex } from 'node:stream';
+import { addAbortSignal, Duplex } from 'node:stream';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import { connectionError, errorOfPeer } from './errors.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
@@ -14,6 +14,16 @@ export interface FabricSocketOptions {
   /** Destroys the socket. */
   readonly signal?: AbortSignal;
   readonly writableHighWaterMark?: number;
+  /** Takes what arrives into memory of the program, instead of emitting 'data'. */
+  readonly onread?: OnRead;
+}
+
+/** As in node:net. */
+export interface OnRead {
+  /** The memory, or a function that returns it before each use. */
+  readonly buffer: Uint8Array | (() => Uint8Array);
+  /** Gets the number of bytes in the memory. After false, it is called again when the program calls resume(). */
+  readonly callback: (length: number, buffer: Uint8Array) => boolean;
 }
 
 /** Where a socket connects to. */
@@ -45,22 +55,26 @@ export class FabricSocket extends Duplex {
   #unsentBytes = 0;
   #isReferenced = true;
   #wantsBytes = false;
+  readonly #onread: OnRead | undefined;
+  #untaken: Uint8Array = new Uint8Array(0); // by onread
+  #isStopped = false; // onread
   #isCut = false; // the session has ended after the peer's side of the socket
   #bytesRead = 0;
   #bytesWritten = 0;
 
   /** @param connector finds the session for connect(). A server's sockets have none. */
   constructor(options: FabricSocketOptions = {}, connector?: Connector) {
-    const { allowHalfOpen = false, signal, writableHighWaterMark } = options;
+    const { allowHalfOpen = false, signal, writableHighWaterMark, onread } = options;
     super({
       allowHalfOpen,
       emitClose: false, // close() emits it, with its argument
       // One batch is read at a time, in one piece.
       readableHighWaterMark: 1,
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
-      ...(signal !== undefined && { signal }),
     });
     this.#connector = connector;
+    this.#onread = onread;
+    if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
   }
 
   /** @internal Joins a stream that the peer has opened. */
@@ -90,7 +104,7 @@ export class FabricSocket extends Duplex {
     this.connecting = true;
     this.#connector(port, host).then(
       (session) => this.#open(session, Mode.Bytes),
-      (error) => this.#failed(error),
+      (error) => void this.destroy(error),
     );
     return this;
   }
@@ -105,12 +119,12 @@ export class FabricSocket extends Duplex {
   #open(session: Session, mode: number): void {
     if (this.destroyed) return;
     if (session.error !== undefined) {
-      this.#failed(session.error);
+      this.destroy(session.error);
       return;
     }
     this.#join(session);
     this.#stream = session.open(this.#owner, mode);
-    if (this.#stream === 0) this.#failed(connectionError('EMFILE', 'too many sockets', 'connect'));
+    if (this.#stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
   }
 
   #join(session: Session): void {
@@ -118,11 +132,6 @@ export class FabricSocket extends Duplex {
     this.#address = addressesOf(session.control);
     this.#certified = certifiedOf(session.control);
     if (this.#isReferenced) session.hold(1);
-  }
-
-  #failed(error: Error): void {
-    this.connecting = false;
-    this.destroy(error);
   }
 
   readonly #owner: StreamOwner = {
@@ -134,15 +143,17 @@ export class FabricSocket extends Duplex {
       this.emit('ready');
       const fallback = this.#session?.fallback;
       if (fallback) this.emit('fallback', fallback);
-      this.#takeWanted();
+      if (this.#wantsBytes) this.#take();
+      else if (!this.isPaused()) this.read(0); // the peer may end without bytes
       this.#sendUnsent();
     },
-    refused: (errno) => this.#failed(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
     readable: () => this.#takeWanted(),
-    writable: () => this.#sendUnsent(),
+    // Callbacks of earlier writes come first.
+    writable: () => process.nextTick(() => this.#sendUnsent()),
     reset: (errno) => {
       this.#stream = 0;
-      this.#failed(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
+      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
     },
     fellBack: (error) => this.emit('fallback', error),
     lostNic: (error) => this.emit('nicLost', error),
@@ -153,7 +164,7 @@ export class FabricSocket extends Duplex {
         return;
       }
       this.#stream = 0;
-      this.#failed(error);
+      this.destroy(error);
     },
   };
 
@@ -171,13 +182,55 @@ export class FabricSocket extends Duplex {
   };
 
   #take(): void {
-    if (this.#session === undefined || this.#stream === 0) return;
+    if (this.#onread) this.#giveTo(this.#onread);
+    if (this.#session === undefined || this.#stream === 0 || this.#isStopped) return;
     const bytes = this.#session.take(this.#stream);
     if (bytes === undefined) return;
-    this.#wantsBytes = false;
     this.#timeout.refresh();
     if (bytes !== null) this.#bytesRead += bytes.length;
+    if (bytes !== null && this.#onread) {
+      this.#untaken = bytes;
+      process.nextTick(() => this.#take());
+      return;
+    }
+    this.#wantsBytes = false;
     this.push(bytes);
+    if (bytes === null)
+      this.read(0); // emits 'end', although nobody reads
+    // Readable does not read on after a part of a character.
+    else if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
+  }
+
+  #giveTo({ buffer, callback }: OnRead): void {
+    while (this.#untaken.length > 0 && !this.#isStopped && !this.destroyed) {
+      const memory = typeof buffer === 'function' ? buffer() : buffer;
+      const length = Math.min(memory.length, this.#untaken.length);
+      memory.set(this.#untaken.subarray(0, length));
+      this.#untaken = this.#untaken.subarray(length);
+      if (callback(length, memory) === false) this.#isStopped = true;
+    }
+  }
+
+  override pause(): this {
+    if (this.#onread) this.#isStopped = true;
+    return super.pause();
+  }
+
+  override resume(): this {
+    if (this.#isStopped) process.nextTick(() => this.#take());
+    this.#isStopped = false;
+    return super.resume();
+  }
+
+  // Without allowHalfOpen, the end of the peer has ended this side. The program may not know it.
+  override write(chunk: unknown, encoding?: BufferEncoding | Done, done?: Done): boolean {
+    if (this.allowHalfOpen || !this.writableEnded || !this.readableEnded)
+      return super.write(chunk, encoding as BufferEncoding, done);
+    const error = connectionError('EPIPE', 'the peer has ended the socket', 'write');
+    const callback = typeof encoding === 'function' ? encoding : done;
+    if (callback) process.nextTick(callback, error);
+    this.destroy(error);
+    return false;
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: Done): void {
@@ -192,6 +245,10 @@ export class FabricSocket extends Duplex {
   }
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
+    if (!this.connecting && this.#session === undefined) {
+      done(connectionError('ERR_SOCKET_CLOSED', 'the socket is not connected'));
+      return;
+    }
     this.#unsent = { chunks, index: 0, from: 0, done };
     this.#unsentBytes = chunks.reduce((sum, { length }) => sum + length, 0);
     if (!this.connecting) this.#sendUnsent();
@@ -221,7 +278,7 @@ export class FabricSocket extends Duplex {
   }
 
   override _final(done: Done): void {
-    if (this.connecting) {
+    if (this.pending) {
       this.once('connect', () => this._final(done));
       return;
     }
@@ -230,6 +287,7 @@ export class FabricSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
+    const wasConnecting = this.connecting;
     this.connecting = false;
     this.#timeout.set(0);
     const session = this.#session;
@@ -239,8 +297,11 @@ export class FabricSocket extends Duplex {
     this.#isReferenced = false;
     const unsent = this.#unsent;
     this.#unsent = undefined;
-    const code = session ? 'ERR_STREAM_DESTROYED' : 'ERR_SOCKET_CLOSED_BEFORE_CONNECTION';
-    unsent?.done(error ?? connectionError(code, 'the socket was destroyed'));
+    unsent?.done(
+      wasConnecting
+        ? connectionError('ERR_SOCKET_CLOSED_BEFORE_CONNECTION', 'the socket has not connected')
+        : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
+    );
     done(error);
     process.nextTick(() => this.emit('close', error !== null));
   }

@@ -8,7 +8,7 @@ export type { Metrics } from '../diagnostics/prometheus.js';
 export type { FallbackMessage, NicLostMessage } from './channels.js';
 export { type ConnectOptions, connect, type MessageConnectOptions, upgrade } from './connect.js';
 export type { ConnectionError } from './errors.js';
-export { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+export { FabricSocket, type FabricSocketOptions, type OnRead } from './fabric-socket.js';
 export { attach, FabricAgent } from './http.js';
 export { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 export { netMetrics } from './metrics.js';

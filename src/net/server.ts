@@ -10,6 +10,7 @@ import { CONNECT_TIMEOUT, meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
+import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
 import type { Session } from './session.js';
 import { Mode } from './stream.js';
@@ -162,7 +163,7 @@ export class FabricServer extends EventEmitter {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
     if (this.#isClosing || this.#sockets.size >= most) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isClosing) this.emit('drop');
+      if (!this.#isClosing) this.emit('drop', addressesOf(session.control));
     } else if (mode === Mode.Bytes) {
       this.#acceptBytes(session, stream);
     } else if (mode === Mode.Messages && this.listenerCount('messages') > 0) {
