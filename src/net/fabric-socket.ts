@@ -29,6 +29,8 @@ export interface OnRead {
 /** Where a socket connects to. */
 export type Connector = (port: unknown, host: unknown) => Promise<Session>;
 
+const NOTHING = new Uint8Array(0);
+
 type Done = (error?: Error | null) => void;
 
 /** Bytes that write() has got, and the session has not accepted. */
@@ -56,7 +58,7 @@ export class FabricSocket extends Duplex {
   #isReferenced = true;
   #wantsBytes = false;
   readonly #onread: OnRead | undefined;
-  #untaken: Uint8Array = new Uint8Array(0); // by onread
+  #untaken: Uint8Array = NOTHING; // by onread
   #isStopped = false; // onread
   #isCut = false; // the session has ended after the peer's side of the socket
   #bytesRead = 0;
@@ -195,10 +197,11 @@ export class FabricSocket extends Duplex {
     }
     this.#wantsBytes = false;
     this.push(bytes);
-    if (bytes === null)
+    if (bytes === null) {
       this.read(0); // emits 'end', although nobody reads
-    // Readable does not read on after a part of a character.
-    else if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
+    } else if (this.readableEncoding !== null) {
+      process.nextTick(() => this.read(0)); // after a part of a character, Readable does not
+    }
   }
 
   #giveTo({ buffer, callback }: OnRead): void {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createServer, type FabricSocket } from '../../dist/net/index.js';
+import { runCleanly } from '../support/lifecycle.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const program = fileURLToPath(new URL('../programs/net-client.mjs', import.meta.url));
@@ -56,5 +57,19 @@ describe.each(cases)('%s', (_name, options) => {
     socket.on('error', () => {}).resume();
     expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(0);
     if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+  });
+});
+
+describe.each([
+  ['libfabric/net over shm', ['fabric', '{"provider":"shm"}']],
+  ['libfabric/net without a fabric', ['fabric', '{}']],
+  ['node:net', ['net', '{}']],
+])('a process with %s', (_name, args) => {
+  test('ends if nothing keeps it alive: no timeout, paused socket or server after unref()', async () => {
+    await runCleanly('net-unref', args, { stdout: 'ends' });
+  });
+
+  test('stays alive after one ref() of a socket', async () => {
+    await runCleanly('net-unref', [...args, 'ref'], { stdout: 'alive\nends' });
   });
 });
