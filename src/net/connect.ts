@@ -80,8 +80,11 @@ export async function upgrade(
     session.opened = (stream) => {
       clearTimeout(timer);
       session.onEnd = session.opened = undefined;
-      resolve(FabricSocket.accepted(session, stream, options));
+      const socket = FabricSocket.accepted(session, stream, options);
       session.answer(stream, 0);
+      resolve(socket);
+      // The peer may end, although nobody reads.
+      setImmediate(() => socket.isPaused() || socket.read(0));
     };
     session.start();
   });

@@ -1,9 +1,8 @@
-import { addAbortSignal, Duplex } from 'node:stream';
-import type { NetSocketState } from '../diagnostics/net-state.js';
+import { addAbortSignal } from 'node:stream';
 import { connectionError, errorOfPeer } from './errors.js';
-import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
+import { MemoryReader, type OnRead } from './onread.js';
 import type { Session } from './session.js';
-import { socketStateOf } from './session-state.js';
+import { SessionDuplex } from './session-duplex.js';
 import { SocketTimeout } from './socket-timeout.js';
 import { Mode, type StreamOwner } from './stream.js';
 
@@ -18,18 +17,8 @@ export interface FabricSocketOptions {
   readonly onread?: OnRead;
 }
 
-/** As in node:net. */
-export interface OnRead {
-  /** The memory, or a function that returns it before each use. */
-  readonly buffer: Uint8Array | (() => Uint8Array);
-  /** Gets the number of bytes in the memory. After false, it is called again when the program calls resume(). */
-  readonly callback: (length: number, buffer: Uint8Array) => boolean;
-}
-
 /** Where a socket connects to. */
 export type Connector = (port: unknown, host: unknown) => Promise<Session>;
-
-const NOTHING = new Uint8Array(0);
 
 type Done = (error?: Error | null) => void;
 
@@ -42,24 +31,18 @@ interface Unsent {
 }
 
 /** A stream of bytes between two processes, used as a net.Socket is. */
-export class FabricSocket extends Duplex {
+export class FabricSocket extends SessionDuplex {
   /** Whether it is connecting. */
   connecting = false;
   /** Always undefined: it has no handle of libuv. */
   readonly _handle: undefined;
   readonly #connector: Connector | undefined;
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
-  #session: Session | undefined;
-  #stream = 0;
-  #address: Address = NO_ADDRESS;
-  #certified: Certified = {};
   #unsent: Unsent | undefined;
   #unsentBytes = 0;
   #isReferenced = true;
   #wantsBytes = false;
-  readonly #onread: OnRead | undefined;
-  #untaken: Uint8Array = NOTHING; // by onread
-  #isStopped = false; // onread
+  readonly #onread: MemoryReader | undefined;
   #isCut = false; // the session has ended after the peer's side of the socket
   #bytesRead = 0;
   #bytesWritten = 0;
@@ -75,7 +58,7 @@ export class FabricSocket extends Duplex {
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
     this.#connector = connector;
-    this.#onread = onread;
+    this.#onread = onread && new MemoryReader(onread);
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
   }
 
@@ -83,7 +66,7 @@ export class FabricSocket extends Duplex {
   static accepted(session: Session, stream: number, options: FabricSocketOptions): FabricSocket {
     const socket = new FabricSocket(options);
     socket.#join(session);
-    socket.#stream = stream;
+    socket.stream = stream;
     session.adopt(stream, socket.#owner);
     return socket;
   }
@@ -95,7 +78,7 @@ export class FabricSocket extends Duplex {
   connect(...args: unknown[]): this {
     const listener = typeof args.at(-1) === 'function' ? (args.pop() as () => void) : undefined;
     if (listener) this.once('connect', listener);
-    if (this.connecting || this.#session !== undefined) return this;
+    if (this.connecting || this.session !== undefined) return this;
     if (this.destroyed || this.#connector === undefined) {
       this.destroy(connectionError('ERR_SOCKET_CLOSED', 'the socket cannot connect'));
       return this;
@@ -125,14 +108,12 @@ export class FabricSocket extends Duplex {
       return;
     }
     this.#join(session);
-    this.#stream = session.open(this.#owner, mode);
-    if (this.#stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
+    this.stream = session.open(this.#owner, mode);
+    if (this.stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
   }
 
   #join(session: Session): void {
-    this.#session = session;
-    this.#address = addressesOf(session.control);
-    this.#certified = certifiedOf(session.control);
+    this.joinSession(session);
     if (this.#isReferenced) session.hold(1);
   }
 
@@ -143,7 +124,7 @@ export class FabricSocket extends Duplex {
       this.#timeout.refresh();
       this.emit('connect');
       this.emit('ready');
-      const fallback = this.#session?.fallback;
+      const fallback = this.session?.fallback;
       if (fallback) this.emit('fallback', fallback);
       if (this.#wantsBytes) this.#take();
       else if (!this.isPaused()) this.read(0); // the peer may end without bytes
@@ -154,7 +135,7 @@ export class FabricSocket extends Duplex {
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
     reset: (errno) => {
-      this.#stream = 0;
+      this.stream = 0;
       this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
     },
     fellBack: (error) => this.emit('fallback', error),
@@ -165,7 +146,7 @@ export class FabricSocket extends Duplex {
         this.#sendUnsent();
         return;
       }
-      this.#stream = 0;
+      this.stream = 0;
       this.destroy(error);
     },
   };
@@ -184,44 +165,50 @@ export class FabricSocket extends Duplex {
   };
 
   #take(): void {
-    if (this.#onread) this.#giveTo(this.#onread);
-    if (this.#session === undefined || this.#stream === 0 || this.#isStopped) return;
-    const bytes = this.#session.take(this.#stream);
-    if (bytes === undefined) return;
-    this.#timeout.refresh();
-    if (bytes !== null) this.#bytesRead += bytes.length;
-    if (bytes !== null && this.#onread) {
-      this.#untaken = bytes;
-      process.nextTick(() => this.#take());
+    const { session, stream } = this;
+    if (session === undefined || stream === 0) return;
+    if (this.#onread) {
+      if (!this.#onread.read(this.#takeInto)) return;
+      this.#wantsBytes = false;
+      this.#pushEnd();
       return;
     }
+    const bytes = session.take(stream);
+    if (bytes === undefined) return;
     this.#wantsBytes = false;
-    this.push(bytes);
+    this.#timeout.refresh();
     if (bytes === null) {
-      this.read(0); // emits 'end', although nobody reads
-    } else if (this.readableEncoding !== null) {
-      process.nextTick(() => this.read(0)); // after a part of a character, Readable does not
+      this.#pushEnd();
+      return;
     }
+    this.#bytesRead += bytes.length;
+    this.push(bytes);
+    // Readable does not read on after a part of a character.
+    if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
   }
 
-  #giveTo({ buffer, callback }: OnRead): void {
-    while (this.#untaken.length > 0 && !this.#isStopped && !this.destroyed) {
-      const memory = typeof buffer === 'function' ? buffer() : buffer;
-      const length = Math.min(memory.length, this.#untaken.length);
-      memory.set(this.#untaken.subarray(0, length));
-      this.#untaken = this.#untaken.subarray(length);
-      if (callback(length, memory) === false) this.#isStopped = true;
-    }
+  readonly #takeInto = (memory: Uint8Array): number => {
+    const length = this.stream > 0 ? (this.session?.takeInto(this.stream, memory, 0) ?? 0) : 0;
+    if (length > 0) this.#bytesRead += length;
+    if (length !== 0) this.#timeout.refresh();
+    return length;
+  };
+
+  #pushEnd(): void {
+    this.push(null);
+    this.read(0); // emits 'end', although nobody reads
   }
 
   override pause(): this {
-    if (this.#onread) this.#isStopped = true;
+    if (this.#onread) this.#onread.isStopped = true;
     return super.pause();
   }
 
   override resume(): this {
-    if (this.#isStopped) process.nextTick(() => this.#take());
-    this.#isStopped = false;
+    if (this.#onread?.isStopped) {
+      this.#onread.isStopped = false;
+      process.nextTick(() => this.#take());
+    }
     return super.resume();
   }
 
@@ -248,7 +235,7 @@ export class FabricSocket extends Duplex {
   }
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
-    if (!this.connecting && this.#session === undefined) {
+    if (!this.connecting && this.session === undefined) {
       done(connectionError('ERR_SOCKET_CLOSED', 'the socket is not connected'));
       return;
     }
@@ -260,7 +247,7 @@ export class FabricSocket extends Duplex {
   // Never waits for the peer's reader while the session has room for the bytes.
   #sendUnsent(): void {
     const unsent = this.#unsent;
-    const session = this.#session;
+    const session = this.session;
     if (unsent === undefined || session === undefined) return;
     if (this.#isCut) {
       this.#unsent = undefined;
@@ -270,7 +257,7 @@ export class FabricSocket extends Duplex {
     this.#timeout.refresh();
     for (; unsent.index < unsent.chunks.length; unsent.index += 1, unsent.from = 0) {
       const chunk = unsent.chunks[unsent.index] as Uint8Array;
-      const accepted = session.write(this.#stream, chunk, unsent.from);
+      const accepted = session.write(this.stream, chunk, unsent.from);
       this.#bytesWritten += accepted;
       this.#unsentBytes -= accepted;
       unsent.from += accepted;
@@ -285,7 +272,7 @@ export class FabricSocket extends Duplex {
       this.once('connect', () => this._final(done));
       return;
     }
-    this.#session?.end(this.#stream);
+    this.session?.end(this.stream);
     done();
   }
 
@@ -293,9 +280,9 @@ export class FabricSocket extends Duplex {
     const wasConnecting = this.connecting;
     this.connecting = false;
     this.#timeout.set(0);
-    const session = this.#session;
-    if (session !== undefined && this.#stream > 0) session.destroy(this.#stream);
-    this.#stream = 0;
+    const session = this.session;
+    if (session !== undefined && this.stream > 0) session.destroy(this.stream);
+    this.stream = 0;
     if (session !== undefined && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
     const unsent = this.#unsent;
@@ -319,10 +306,10 @@ export class FabricSocket extends Duplex {
   /** Destroys the socket. The peer gets ECONNRESET. */
   resetAndDestroy(): this {
     if (this.connecting) return this.once('connect', () => this.resetAndDestroy());
-    if (this.destroyed || this.#stream === 0)
+    if (this.destroyed || this.stream === 0)
       return this.destroy(connectionError('ERR_SOCKET_CLOSED', 'Socket is closed'));
-    this.#session?.reset(this.#stream, 0);
-    this.#stream = 0;
+    this.session?.reset(this.stream, 0);
+    this.stream = 0;
     return this.destroy();
   }
 
@@ -354,20 +341,20 @@ export class FabricSocket extends Duplex {
   ref(): this {
     if (this.#isReferenced || this.destroyed) return this;
     this.#isReferenced = true;
-    this.#session?.hold(1);
+    this.session?.hold(1);
     return this;
   }
 
   unref(): this {
     if (!this.#isReferenced) return this;
     this.#isReferenced = false;
-    this.#session?.hold(-1);
+    this.session?.hold(-1);
     return this;
   }
 
   /** Whether it is not connected yet, or not any more. */
   get pending(): boolean {
-    return this.#stream === 0 || this.connecting;
+    return this.stream === 0 || this.connecting;
   }
 
   get readyState(): 'opening' | 'open' | 'readOnly' | 'writeOnly' | 'closed' {
@@ -376,18 +363,6 @@ export class FabricSocket extends Duplex {
     if (this.readable && this.writable) return 'open';
     if (this.readable) return 'readOnly';
     return this.writable ? 'writeOnly' : 'closed';
-  }
-
-  /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
-  stats(): NetSocketState | undefined {
-    return this.#session && this.#stream > 0
-      ? socketStateOf(this.#session, this.#stream)
-      : undefined;
-  }
-
-  /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */
-  get path(): string | undefined {
-    return this.#session?.path;
   }
 
   get bytesRead(): number {
@@ -409,56 +384,5 @@ export class FabricSocket extends Duplex {
     return this.#unsent === undefined
       ? 0
       : this.#unsent.chunks.reduce((sum, { length }) => sum + length, 0);
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#address.remoteAddress;
-  }
-
-  get remotePort(): number | undefined {
-    return this.#address.remotePort;
-  }
-
-  get remoteFamily(): string | undefined {
-    return this.#address.remoteFamily;
-  }
-
-  get localAddress(): string | undefined {
-    return this.#address.localAddress;
-  }
-
-  get localPort(): number | undefined {
-    return this.#address.localPort;
-  }
-
-  get localFamily(): string | undefined {
-    return this.#address.localFamily;
-  }
-
-  /** The local address of the session. */
-  address(): { address?: string; family?: string; port?: number } {
-    const { localAddress, localFamily, localPort } = this.#address;
-    if (localAddress === undefined || localPort === undefined || localFamily === undefined)
-      return {};
-    return { address: localAddress, family: localFamily, port: localPort };
-  }
-
-  /** Whether the session was agreed over TLS. */
-  get encrypted(): boolean | undefined {
-    return this.#certified.encrypted;
-  }
-
-  /** Whether the peer's certificate was verified. */
-  get authorized(): boolean | undefined {
-    return this.#certified.authorized;
-  }
-
-  get alpnProtocol(): string | false | null | undefined {
-    return this.#certified.alpnProtocol;
-  }
-
-  /** The certificate of the peer, if the session was agreed over TLS. */
-  getPeerCertificate(detailed?: boolean): object | undefined {
-    return this.#certified.getPeerCertificate?.(detailed);
   }
 }

@@ -38,6 +38,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #certified: Certified = {};
   #isReferenced = true;
   #isEnding = false;
+  #hasEnded = false;
   #isClosed = false;
   #error: Error | undefined;
   #arrived: (() => void) | undefined;
@@ -105,6 +106,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     const first = this.#read();
     if (first === undefined) return;
     this.#isMet = true;
+    this.#wake(); // messages may have arrived together with it
     if (first?.kind === Kind.Engine) this.#handover.met(first.bytes);
     else this.destroy(connectionError('EPROTO', 'the peer sends no messages', 'read'));
   }
@@ -230,10 +232,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     try {
       for (;;) {
         signal?.throwIfAborted();
-        if (this.#error) throw this.#error;
+        if (this.#error && this.#early !== null) throw this.#error;
         const received = this.#early === undefined && this.#isMet ? this.#read() : this.#early;
         if (received === null) {
           this.#early = null; // it stays so
+          this.#closeIfOver();
           return undefined;
         }
         this.#early = undefined;
@@ -269,7 +272,15 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   #endIfSent(): void {
-    if (this.#writer.isEmpty) this.#session?.end(this.#stream);
+    if (!this.#writer.isEmpty) return;
+    this.#session?.end(this.#stream);
+    this.#hasEnded = true;
+    this.#closeIfOver();
+  }
+
+  // Both sides have ended.
+  #closeIfOver(): void {
+    if (this.#hasEnded && this.#early === null) this.destroy();
   }
 
   /** Ends both sides at once. */

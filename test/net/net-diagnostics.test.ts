@@ -112,3 +112,17 @@ test("require: 'fabric' fails without it", async () => {
     expect(error.code).toBe(provider === 'shm' ? 'EPROTONOSUPPORT' : 'FI_ENODATA');
   }
 });
+
+test('a socket that requires the fabric does not join a session without it', async () => {
+  const server = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const options = { port, host: '127.0.0.1', provider: 'shm' };
+  const first = connect(options);
+  onTestFinished(() => void first.destroy());
+  await once(first, 'connect');
+  const second = connect({ ...options, require: 'fabric' });
+  const [error] = await once(second, 'error');
+  expect(error).toMatchObject({ code: 'EPROTONOSUPPORT' });
+});

@@ -112,6 +112,20 @@ describe.each(cases)('%s', (_name, options) => {
     peer.destroy();
   });
 
+  test('a message that arrives before it has connected is received', async () => {
+    const { server, port } = await serve();
+    server.on('messages', (socket) => {
+      socket.send('welcome').catch(() => {});
+      socket.end();
+    });
+    const client = connect({ port, host: '127.0.0.1', mode: 'messages', ...options });
+    onTestFinished(() => client.destroy());
+    client.end();
+    const received: string[] = [];
+    for await (const message of client) received.push(Buffer.from(message).toString());
+    expect(received).toEqual(['welcome']);
+  });
+
   test('a peer that is destroyed ends receive(), and its writer gets an error', async () => {
     const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
     const received = peer.receive();

@@ -4,7 +4,29 @@ import { describe, expect, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
 import { closeOf, libraries, type Socket, textOf, turn } from '../support/net-libraries.js';
 
-describe.each(libraries)('%s', (_name, { serve, open, pair, join }) => {
+describe.each(libraries)('%s', (name, { serve, open, pair, join }) => {
+  const isNodeNet = name === 'node:net';
+
+  test("a reader that calls read() once for each 'readable' finds one piece in the buffer", async () => {
+    const [client, peer] = await pair();
+    const buffered = new Set<number>();
+    const { push } = peer;
+    peer.push = (bytes) => {
+      buffered.add(peer.readableLength);
+      return push.call(peer, bytes);
+    };
+    const read: Buffer[] = [];
+    peer.on('readable', () => {
+      const bytes = peer.read();
+      if (bytes !== null) read.push(bytes);
+    });
+    const bytes = Buffer.alloc(1_000_000, 'once');
+    client.end(bytes);
+    await once(peer, 'end');
+    expect(Buffer.concat(read).equals(bytes)).toBe(true);
+    if (!isNodeNet) expect([...buffered]).toEqual([0]);
+  });
+
   test('setEncoding() joins characters that arrive in parts', async () => {
     const [client, peer] = await pair();
     const text = textOf(peer.setEncoding('utf8'));

@@ -98,12 +98,12 @@ describe.each(libraries)('%s', (_name, { serve, open, pair }) => {
   test('a socket that has closed emits no timeout', async () => {
     const [client, peer] = await pair();
     const sockets: Socket[] = [client, peer];
-    const events = sockets.map((socket) => eventsOf(socket.setTimeout(10), 'timeout'));
+    const events = sockets.map((socket) => eventsOf(socket.setTimeout(300), 'timeout'));
     const closed = Promise.all(sockets.map(closeOf));
     client.destroy();
     await closed;
     client.setTimeout(1);
-    await wait(25);
+    await wait(350);
     expect(events).toEqual([[], []]);
   });
 });

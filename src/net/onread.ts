@@ -1,0 +1,40 @@
+/** As in node:net. */
+export interface OnRead {
+  /** The memory, or a function that returns it before each use. */
+  readonly buffer: Uint8Array | (() => Uint8Array);
+  /** Gets the number of bytes in the memory. After false, it is called again when the program calls resume(). */
+  readonly callback: (length: number, buffer: Uint8Array) => boolean;
+}
+
+/** Reads into the memory of a program, instead of into new memory each time. */
+export class MemoryReader {
+  isStopped = false;
+  readonly #options: OnRead;
+  #isReading = false;
+
+  constructor(options: OnRead) {
+    this.#options = options;
+  }
+
+  /**
+   * Reads what has arrived. Returns whether the end has.
+   *
+   * @param take writes bytes into memory and returns their number, 0 if there are none, -1 at the end.
+   */
+  read(take: (into: Uint8Array) => number): boolean {
+    if (this.#isReading) return false; // the callback has called resume()
+    const { buffer, callback } = this.#options;
+    this.#isReading = true;
+    try {
+      while (!this.isStopped) {
+        const memory = typeof buffer === 'function' ? buffer() : buffer;
+        const length = take(memory);
+        if (length <= 0) return length < 0;
+        if (callback(length, memory) === false) this.isStopped = true;
+      }
+      return false;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { Duplex, type DuplexOptions } from 'node:stream';
+import type { NetSocketState } from '../diagnostics/net-state.js';
+import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
+import type { Session } from './session.js';
+import { socketStateOf } from './session-state.js';
+
+/** What a socket says of its session and of the peer: as a net.Socket and a tls.TLSSocket do. */
+export abstract class SessionDuplex extends Duplex {
+  /** @internal */
+  protected session: Session | undefined;
+  /** @internal Its number in the session, 0 if it is not open. */
+  protected stream = 0;
+  #address: Address = NO_ADDRESS;
+  #certified: Certified = {};
+
+  /** @internal */
+  protected constructor(options: DuplexOptions) {
+    super(options);
+  }
+
+  /** @internal */
+  protected joinSession(session: Session): void {
+    this.session = session;
+    this.#address = addressesOf(session.control);
+    this.#certified = certifiedOf(session.control);
+  }
+
+  /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
+  stats(): NetSocketState | undefined {
+    return this.session && this.stream > 0 ? socketStateOf(this.session, this.stream) : undefined;
+  }
+
+  /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */
+  get path(): string | undefined {
+    return this.session?.path;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#address.remoteAddress;
+  }
+
+  get remotePort(): number | undefined {
+    return this.#address.remotePort;
+  }
+
+  get remoteFamily(): string | undefined {
+    return this.#address.remoteFamily;
+  }
+
+  get localAddress(): string | undefined {
+    return this.#address.localAddress;
+  }
+
+  get localPort(): number | undefined {
+    return this.#address.localPort;
+  }
+
+  get localFamily(): string | undefined {
+    return this.#address.localFamily;
+  }
+
+  /** The local address of the session. */
+  address(): { address?: string; family?: string; port?: number } {
+    const { localAddress, localFamily, localPort } = this.#address;
+    if (localAddress === undefined || localPort === undefined || localFamily === undefined)
+      return {};
+    return { address: localAddress, family: localFamily, port: localPort };
+  }
+
+  /** Whether the session was agreed over TLS. */
+  get encrypted(): boolean | undefined {
+    return this.#certified.encrypted;
+  }
+
+  /** Whether the peer's certificate was verified. */
+  get authorized(): boolean | undefined {
+    return this.#certified.authorized;
+  }
+
+  get alpnProtocol(): string | false | null | undefined {
+    return this.#certified.alpnProtocol;
+  }
+
+  /** The certificate of the peer, if the session was agreed over TLS. */
+  getPeerCertificate(detailed?: boolean): object | undefined {
+    return this.#certified.getPeerCertificate?.(detailed);
+  }
+}
