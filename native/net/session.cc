@@ -207,8 +207,7 @@ std::vector<Session::StreamCounts> Session::streamCounts(uint32_t stream) const 
   std::vector<StreamCounts> counts;
   for (const auto& [id, each] : streams_) {
     if (stream != 0 && id != stream) continue;
-    counts.push_back(
-        {id, each->mode, each->backlog.size(), each->room(), each->inbound.size()});
+    counts.push_back({id, each->mode, each->backlog.size(), each->room(), each->inbound.size()});
   }
   return counts;
 }

@@ -45,13 +45,13 @@ export function connect(
     return listener ? messages.once('connect', listener) : messages;
   }
   const { timeout } = options as ConnectOptions;
-  const socket = new FabricSocket(options, (port = options.port, host = options.host) =>
+  const connector = (port: unknown = options.port, host: unknown = options.host) =>
     sessionTo({
       ...options,
       port: Number(port),
       ...(host !== undefined && { host: String(host) }),
-    }),
-  );
+    });
+  const socket = FabricSocket.to(connector, options as ConnectOptions);
   if (timeout !== undefined) socket.setTimeout(timeout);
   return listener ? socket.connect(listener) : socket.connect();
 }

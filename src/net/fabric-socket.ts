@@ -17,7 +17,7 @@ export interface FabricSocketOptions {
   readonly onread?: OnRead;
 }
 
-/** Where a socket connects to. */
+/** Finds the session of a socket that connects. */
 export type Connector = (port: unknown, host: unknown) => Promise<Session>;
 
 type Done = (error?: Error | null) => void;
@@ -36,7 +36,8 @@ export class FabricSocket extends SessionDuplex {
   connecting = false;
   /** Always undefined: it has no handle of libuv. */
   readonly _handle: undefined;
-  readonly #connector: Connector | undefined;
+  /** Finds the session for connect(). A server's sockets have none. */
+  #connector: Connector | undefined;
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
   #unsent: Unsent | undefined;
   #unsentBytes = 0;
@@ -47,8 +48,8 @@ export class FabricSocket extends SessionDuplex {
   #bytesRead = 0;
   #bytesWritten = 0;
 
-  /** @param connector finds the session for connect(). A server's sockets have none. */
-  constructor(options: FabricSocketOptions = {}, connector?: Connector) {
+  /** Not connected: connect() of this module, and servers, make sockets that are. */
+  constructor(options: FabricSocketOptions = {}) {
     const { allowHalfOpen = false, signal, writableHighWaterMark, onread } = options;
     super({
       allowHalfOpen,
@@ -57,9 +58,15 @@ export class FabricSocket extends SessionDuplex {
       readableHighWaterMark: 1,
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
-    this.#connector = connector;
     this.#onread = onread && new MemoryReader(onread);
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
+  }
+
+  /** @internal A socket whose connect() calls `connector`. */
+  static to(connector: Connector, options: FabricSocketOptions): FabricSocket {
+    const socket = new FabricSocket(options);
+    socket.#connector = connector;
+    return socket;
   }
 
   /** @internal Joins a stream that the peer has opened. */
@@ -151,6 +158,7 @@ export class FabricSocket extends SessionDuplex {
     },
   };
 
+  /** @internal */
   override _read(): void {
     this.#wantsBytes = true;
     if (this.connecting) return;
@@ -213,7 +221,11 @@ export class FabricSocket extends SessionDuplex {
   }
 
   // Without allowHalfOpen, the end of the peer has ended this side. The program may not know it.
-  override write(chunk: unknown, encoding?: BufferEncoding | Done, done?: Done): boolean {
+  override write(
+    chunk: unknown,
+    encoding?: BufferEncoding | ((error?: Error | null) => void),
+    done?: (error?: Error | null) => void,
+  ): boolean {
     if (this.allowHalfOpen || !this.writableEnded || !this.readableEnded)
       return super.write(chunk, encoding as BufferEncoding, done);
     const error = connectionError('EPIPE', 'the peer has ended the socket', 'write');
@@ -223,10 +235,12 @@ export class FabricSocket extends SessionDuplex {
     return false;
   }
 
+  /** @internal */
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: Done): void {
     this.#send([chunk], done);
   }
 
+  /** @internal */
   override _writev(chunks: { chunk: Uint8Array }[], done: Done): void {
     this.#send(
       chunks.map(({ chunk }) => chunk),
@@ -267,6 +281,7 @@ export class FabricSocket extends SessionDuplex {
     unsent.done();
   }
 
+  /** @internal */
   override _final(done: Done): void {
     if (this.pending) {
       this.once('connect', () => this._final(done));
@@ -276,6 +291,7 @@ export class FabricSocket extends SessionDuplex {
     done();
   }
 
+  /** @internal */
   override _destroy(error: Error | null, done: Done): void {
     const wasConnecting = this.connecting;
     this.connecting = false;
@@ -323,6 +339,7 @@ export class FabricSocket extends SessionDuplex {
     return this;
   }
 
+  /** Milliseconds until 'timeout', 0 without a limit. */
   get timeout(): number {
     return this.#timeout.milliseconds;
   }
@@ -345,6 +362,7 @@ export class FabricSocket extends SessionDuplex {
     return this;
   }
 
+  /** Lets the event loop end although the socket is open. */
   unref(): this {
     if (!this.#isReferenced) return this;
     this.#isReferenced = false;
@@ -357,6 +375,7 @@ export class FabricSocket extends SessionDuplex {
     return this.stream === 0 || this.connecting;
   }
 
+  /** As in node:net. */
   get readyState(): 'opening' | 'open' | 'readOnly' | 'writeOnly' | 'closed' {
     if (this.connecting) return 'opening';
     if (this.pending) return 'closed';
@@ -365,6 +384,7 @@ export class FabricSocket extends SessionDuplex {
     return this.writable ? 'writeOnly' : 'closed';
   }
 
+  /** The bytes that were read. */
   get bytesRead(): number {
     return this.#bytesRead;
   }

@@ -99,13 +99,14 @@ export class FabricAgent extends Agent {
     };
   }
 
-  /** The name of the origin, and, over TLS, of the options that decide whom it trusts. */
+  /** @internal The name of the origin, and, over TLS, of the options that decide whom it trusts. */
   override getName(wanted: Wanted): string {
     return isSecure(wanted)
       ? `https ${SecureAgent.prototype.getName.call(this, wanted as RequestOptions)}`
       : super.getName(wanted as never);
   }
 
+  /** @internal */
   override createConnection(wanted: Wanted, created: Created): undefined {
     this.#session(wanted).then(
       (session) =>

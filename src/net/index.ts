@@ -14,4 +14,4 @@ export { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 export { netMetrics } from './metrics.js';
 export type { OnRead } from './onread.js';
 export type { FabricOptions } from './ports.js';
-export { createServer, FabricServer, type ServerOptions } from './server.js';
+export { createServer, FabricServer, type ListenArguments, type ServerOptions } from './server.js';

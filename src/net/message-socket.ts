@@ -323,6 +323,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     return this;
   }
 
+  /** Lets the event loop end although the socket is open. */
   unref(): this {
     if (!this.#isReferenced) return this;
     this.#isReferenced = false;
@@ -342,10 +343,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     return this.#session?.path;
   }
 
+  /** The address of the peer on the control connection. */
   get remoteAddress(): string | undefined {
     return this.#address.remoteAddress;
   }
 
+  /** The port of the peer on the control connection. */
   get remotePort(): number | undefined {
     return this.#address.remotePort;
   }

@@ -28,7 +28,8 @@ export interface ServerOptions
   readonly agreementTimeout?: number;
 }
 
-type ListenArguments =
+/** The arguments of listen(). */
+export type ListenArguments =
   | [port?: number, host?: string, backlog?: number, listener?: () => void]
   | [port?: number, host?: string, listener?: () => void]
   | [port?: number, listener?: () => void]
@@ -67,6 +68,7 @@ export class FabricServer extends EventEmitter {
     this.#listener.on('close', () => this.#closeIfIdle());
   }
 
+  /** Whether it listens. */
   get listening(): boolean {
     return this.#listener.listening;
   }
@@ -91,6 +93,7 @@ export class FabricServer extends EventEmitter {
     );
   }
 
+  /** The address at which it listens. */
   address(): ReturnType<Server['address']> {
     return this.#listener.address();
   }
@@ -101,11 +104,13 @@ export class FabricServer extends EventEmitter {
     return this;
   }
 
+  /** Lets the server keep the event loop alive. It does until unref(). */
   ref(): this {
     this.#listener.ref();
     return this;
   }
 
+  /** Lets the event loop end although the server listens. */
   unref(): this {
     this.#listener.unref();
     return this;

@@ -35,26 +35,32 @@ export abstract class SessionDuplex extends Duplex {
     return this.session?.path;
   }
 
+  /** The address of the peer on the control connection. */
   get remoteAddress(): string | undefined {
     return this.#address.remoteAddress;
   }
 
+  /** The port of the peer on the control connection. */
   get remotePort(): number | undefined {
     return this.#address.remotePort;
   }
 
+  /** `'IPv4'` or `'IPv6'`. */
   get remoteFamily(): string | undefined {
     return this.#address.remoteFamily;
   }
 
+  /** The local address of the control connection. */
   get localAddress(): string | undefined {
     return this.#address.localAddress;
   }
 
+  /** The local port of the control connection. */
   get localPort(): number | undefined {
     return this.#address.localPort;
   }
 
+  /** `'IPv4'` or `'IPv6'`. */
   get localFamily(): string | undefined {
     return this.#address.localFamily;
   }
@@ -77,6 +83,7 @@ export abstract class SessionDuplex extends Duplex {
     return this.#certified.authorized;
   }
 
+  /** The protocol that the sides have chosen, if the session was agreed over TLS. */
   get alpnProtocol(): string | false | null | undefined {
     return this.#certified.alpnProtocol;
   }

@@ -129,7 +129,7 @@ test.each(['http', 'https'])(
     const dispatcher = new Agent({
       connect: ({ hostname: host, port, protocol }, created) =>
         agent.createConnection(
-          { host, port: Number(port), protocol, ca: TEST_CERT },
+          { host, port: Number(port), protocol, ca: TEST_CERT } as http.ClientRequestArgs,
           (error, socket) => (error ? created(error, null) : created(null, socket as Socket)),
         ),
     });
