@@ -35,9 +35,10 @@ Napi::Value netPort(const Napi::CallbackInfo& args) {
   net::Limits limits;
   limits.heartbeat = std::chrono::milliseconds(number("heartbeat"));
   limits.silence = std::chrono::milliseconds(number("silence"));
-  const auto port = std::make_shared<Port>(
-      domain, endpoint, number("watch"),
-      std::min<size_t>(number("packetSize"), net::BufferPool::kBufferSize), limits);
+  const auto port =
+      std::make_shared<Port>(domain, endpoint, number("watch"),
+                             std::min<size_t>(number("packetSize"), net::BufferPool::kPacket),
+                             options.Get("reads").ToBoolean(), limits);
   const Hold hold(domain->engine());
   domain->engine().attach(port);
   port->listen();

@@ -4,7 +4,10 @@ namespace fab::net {
 
 namespace {
 
-constexpr uint32_t kMostBlocks = 128;  // 256 MiB
+constexpr size_t kBlock = 2 << 20;
+constexpr size_t kMostBlocks = 128;  // 256 MiB
+constexpr size_t kSharedBlock = 512 << 10;
+constexpr size_t kMostSharedBlocks = 16;  // 8 MiB of a session
 
 }  // namespace
 
@@ -21,9 +24,18 @@ BufferRef makeBuffer(size_t size) {
   return {owned, &owned->buffer};
 }
 
-BufferPool& BufferPool::ofProcess() {
-  static const auto pool = std::make_shared<BufferPool>(kMostBlocks);
+BufferPool& BufferPool::packets() {
+  static const auto pool = std::make_shared<BufferPool>(kPacket, kBlock, kMostBlocks, false);
   return *pool;
+}
+
+BufferPool& BufferPool::places() {
+  static const auto pool = std::make_shared<BufferPool>(kPlace, kBlock, kMostBlocks, false);
+  return *pool;
+}
+
+std::shared_ptr<BufferPool> BufferPool::shared() {
+  return std::make_shared<BufferPool>(kPlace, kSharedBlock, kMostSharedBlocks, true);
 }
 
 BufferRef BufferPool::take(Use use) {
@@ -42,29 +54,21 @@ BufferRef BufferPool::take(Use use) {
 }
 
 bool BufferPool::grow() {
-  auto block = SharedBlock::allocate(kBuffersOfBlock * kBufferSize);
-  if (!block) return false;
-  for (size_t i = 0; i < kBuffersOfBlock; ++i) {
-    auto buffer = std::make_unique<Buffer>();
-    buffer->offset = i * kBufferSize;
-    buffer->data = block->data() + buffer->offset;
-    buffer->size = kBufferSize;
-    buffer->block = static_cast<uint32_t>(blocks_.size());
-    free_.push_back(buffer.get());
-    buffers_.push_back(std::move(buffer));
+  auto memory = SharedBlock::allocate(blockSize_);
+  if (!memory) return false;
+  blocks_.push_back(std::make_unique<Block>(Block{std::move(memory), isShared_}));
+  const Block& block = *blocks_.back();
+  for (size_t offset = 0; offset + size_ <= blockSize_; offset += size_) {
+    buffers_.push_back(
+        std::make_unique<Buffer>(Buffer{block.memory->data() + offset, size_, &block}));
+    free_.push_back(buffers_.back().get());
   }
-  blocks_.push_back(std::move(block));
   return true;
 }
 
 void BufferPool::giveBack(const Buffer* buffer) {
   const std::lock_guard<std::mutex> guard(mutex_);
   free_.push_back(buffer);
-}
-
-std::shared_ptr<SharedBlock> BufferPool::block(uint32_t index) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return blocks_[index];
 }
 
 }  // namespace fab::net

@@ -10,46 +10,58 @@
 
 namespace fab::net {
 
+// Memory that can be registered with domains.
+struct Block {
+  std::shared_ptr<SharedBlock> memory;
+  bool isShared = false;  // the peer of a session may read all of it
+};
+
 // Memory for a packet or for bytes of a stream.
 struct Buffer {
-  static constexpr uint32_t kNoBlock = UINT32_MAX;
-
   uint8_t* data = nullptr;
   size_t size = 0;
-  uint32_t block = kNoBlock;  // of the pool
-  size_t offset = 0;          // in the block
+  const Block* block = nullptr;  // of its pool, null: it is of none
 };
 using BufferRef = std::shared_ptr<const Buffer>;
 
 // Memory outside of the pool.
 BufferRef makeBuffer(size_t size);
 
-// The memory of the packets of all sessions. Its blocks can be registered with every domain. Any
-// thread may call it.
+// Memory in blocks. Any thread may call it. A buffer keeps its pool.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  // Headers, a few frames, and 32 KiB of a stream.
-  static constexpr size_t kBufferSize = (32 << 10) + 256;
-  static constexpr size_t kBuffersOfBlock = 64;
+  // For packets: headers, a few frames, and 32 KiB of a stream.
+  static constexpr size_t kPacket = (32 << 10) + 256;
+  // For bytes that are read from the memory of a peer, after room for the headers of a packet.
+  static constexpr size_t kPlace = (64 << 10) + 256;
 
-  // The pool of the process.
-  static BufferPool& ofProcess();
+  // For the packets of all sessions of the process, and for what they read.
+  static BufferPool& packets();
+  static BufferPool& places();
+  // For what the peer of one session reads. No other session may have memory in these blocks.
+  static std::shared_ptr<BufferPool> shared();
 
-  explicit BufferPool(uint32_t mostBlocks) : most_(mostBlocks * kBuffersOfBlock) {}
+  BufferPool(size_t size, size_t blockSize, size_t mostBlocks, bool isShared)
+      : size_(size),
+        blockSize_(blockSize),
+        most_(mostBlocks * (blockSize / size)),
+        isShared_(isShared) {}
 
   // Packets can always be made, and received, whatever programs write and do not read.
   enum class Use { kWrites, kUnread, kPackets };
   // Returns null if there is no memory for this use.
   BufferRef take(Use use);
-  std::shared_ptr<SharedBlock> block(uint32_t index) const;
 
  private:
   bool grow();
   void giveBack(const Buffer* buffer);
 
+  const size_t size_;
+  const size_t blockSize_;
   const size_t most_;
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<SharedBlock>> blocks_;
+  const bool isShared_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<const Buffer*> free_;
 };

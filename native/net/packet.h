@@ -32,16 +32,41 @@ enum class FrameKind : uint8_t {
   kEnd,       // the sender sends no more. value: the number of bytes that it has sent
   kReset,     // the sender neither sends nor receives any more. value: the error number
   kReturn,    // the sender gives back allowance: it sends no packet from this number on
+  kPlace,     // kData whose bytes the receiver reads at the Place that follows. Alone in its packet
 };
 
 struct FrameHeader {
   uint32_t stream;
-  FrameKind kind;
-  uint8_t mode;     // kOpen: of the stream
-  uint16_t length;  // kData: the bytes that follow
+  uint32_t length : 24;  // kData: the bytes that follow. kPlace: the bytes to read
+  uint32_t kindNumber : 4;
+  uint32_t mode : 4;  // kOpen: of the stream
   uint64_t value;
+
+  FrameKind kind() const { return static_cast<FrameKind>(kindNumber); }
+  static FrameHeader of(uint32_t stream, FrameKind kind, uint64_t value, size_t length = 0,
+                        uint8_t mode = 0) {
+    FrameHeader frame{};
+    frame.stream = stream;
+    frame.kindNumber = static_cast<uint8_t>(kind) & 0xf;
+    frame.mode = mode & 0xf;
+    frame.length = length & 0xffffff;
+    frame.value = value;
+    return frame;
+  }
 };
 static_assert(sizeof(FrameHeader) == 16);
+
+// Registered memory of the sender, and the bytes in it.
+struct Place {
+  uint64_t address;  // of the memory, as fi_rma(3) wants it
+  uint64_t size;
+  uint64_t key;
+  uint64_t offset;
+};
+static_assert(sizeof(Place) == 32);
+
+// The most bytes that a Place has.
+constexpr size_t kLongestPlace = 64 << 10;
 
 template <typename Header>
 Header readHeader(const uint8_t* from) {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "../engine/driver.h"
+#include "../engine/memory_region.h"
+#include "../objects/registration.h"
 #include "../providers/provider_traits.h"
 #include "../util/error.h"
 
@@ -16,8 +18,9 @@ namespace {
 constexpr uint32_t kReceives = 128;
 constexpr uint32_t kMostReceives = 1024;
 constexpr uint32_t kMoreReceives = 64;
-constexpr uint32_t kMostSends = 32;  // packets of a session in flight
-constexpr size_t kMostEarly = 16;    // packets of a session that is only expected
+constexpr uint32_t kMostSends = 32;   // packets of a session in flight
+constexpr size_t kMostRemotes = 512;  // pieces of memory of a peer: the blocks of its pool
+constexpr size_t kMostEarly = 16;     // packets of a session that is only expected
 constexpr auto kCheckInterval = std::chrono::milliseconds(2);
 constexpr auto kBeatInterval = std::chrono::milliseconds(100);
 constexpr unsigned kTurnsPerClock = 16;  // reading the clock takes 30 ns
@@ -25,19 +28,20 @@ constexpr unsigned kTurnsPerClock = 16;  // reading the clock takes 30 ns
 }  // namespace
 
 Port::Port(const std::shared_ptr<Domain>& domain, std::shared_ptr<Endpoint> endpoint,
-           uint32_t watch, size_t packetSize, const Limits& limits)
+           uint32_t watch, size_t packetSize, bool reads, const Limits& limits)
     : domain_(domain),
       engine_(domain->engine()),
       endpoint_(std::move(endpoint)),
       watch_(watch),
       packetSize_(packetSize),
+      reads_(reads),
       limits_(limits),
       keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
       ops_(1) {}
 
 void Port::listen() {
   for (; receives_ < kReceives; ++receives_) {
-    BufferRef buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+    BufferRef buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
     if (!buffer) throw FabricFailure(FI_ENOMEM, "mmap", "too many packets in memory");
     if (!postReceive(std::move(buffer))) break;
   }
@@ -135,11 +139,13 @@ void Port::schedule(uint32_t number, Member& member) {
 }
 
 unsigned Port::turn() {
-  if (ready_.empty() && unposted_.empty() && ++turns_ % kTurnsPerClock != 0) return 0;
+  if (ready_.empty() && unposted_.empty() && toRead_.empty() && ++turns_ % kTurnsPerClock != 0)
+    return 0;
   const auto now = Clock::now();
   const uint32_t before = sending_;
   isFull_ = false;
   while (!unposted_.empty() && postReceive(unposted_.back())) unposted_.pop_back();
+  readPlaces();
   for (size_t left = ready_.size(); left > 0 && !isFull_; --left) {
     const uint32_t number = ready_.front();
     ready_.pop_front();
@@ -178,14 +184,21 @@ void Port::send(uint32_t number, Member& member, Clock::time_point now) {
 }
 
 ssize_t Port::post(Member& member, const Outgoing& packet) {
+  if (const Chunk& bytes = packet.place; bytes.buffer) {
+    const Entry& entry = shareWith(member, bytes.buffer->block);
+    const Place place{entry.address, bytes.buffer->block->memory->size(), entry.key,
+                      offsetOf(*bytes.buffer) + bytes.begin};
+    writeHeader(packet.buffer->data + packet.begin + packet.length - sizeof(place), place);
+  }
   const uint32_t number = takeNumber();
   Operation o{};
   o.code = OpCode::kSend;
   o.request = number;
   o.endpoint = endpoint_->handle;
   o.peer = member.peer;
-  o.memory = memoryOf(packet.buffer->block);
-  o.offset = static_cast<double>(packet.buffer->offset + packet.begin);
+  const Block* const block = packet.buffer->block;
+  o.memory = (block->isShared ? shareWith(member, block) : entryOf(block)).memory;
+  o.offset = static_cast<double>(offsetOf(*packet.buffer) + packet.begin);
   o.length = static_cast<double>(packet.length);
   const ssize_t ret = engine_.postFor(*this, o, keepsPeer_);
   if (ret != 0) {
@@ -193,6 +206,7 @@ ssize_t Port::post(Member& member, const Outgoing& packet) {
     return ret;
   }
   InFlight& op = ops_[number];
+  op.use = Use::kSend;
   op.packet = packet;
   op.session = member.session;
   op.link = member.link;
@@ -207,8 +221,8 @@ bool Port::postReceive(BufferRef buffer) {
   o.code = OpCode::kRecv;
   o.request = number;
   o.endpoint = endpoint_->handle;
-  o.memory = memoryOf(buffer->block);
-  o.offset = static_cast<double>(buffer->offset);
+  o.memory = entryOf(buffer->block).memory;
+  o.offset = static_cast<double>(offsetOf(*buffer));
   o.length = static_cast<double>(packetSize_);
   const ssize_t ret = engine_.postFor(*this, o);
   if (ret != 0) {
@@ -221,8 +235,14 @@ bool Port::postReceive(BufferRef buffer) {
 
 void Port::completed(const Completion& completion, const ErrorDetail&) {
   InFlight op = giveNumber(completion.request);
-  if (op.buffer) return received(std::move(op.buffer), completion);
-  sent(std::move(op), completion);
+  switch (op.use) {
+    case Use::kReceive:
+      return received(std::move(op.buffer), completion);
+    case Use::kSend:
+      return sent(std::move(op), completion);
+    case Use::kRead:
+      return wasRead(std::move(op), completion);
+  }
 }
 
 void Port::received(BufferRef buffer, const Completion& completion) {
@@ -238,24 +258,103 @@ BufferRef Port::deliver(BufferRef buffer, size_t length) {
   const uint32_t number = readHeader<PacketHeader>(buffer->data).session;
   Member* const member = find(number);
   if (member == nullptr) return buffer;
-  if (!spare_) spare_ = BufferPool::ofProcess().take(BufferPool::Use::kUnread);
+  if (!spare_) spare_ = BufferPool::packets().take(BufferPool::Use::kUnread);
   if (!member->session) {
     if (!spare_ || member->early.size() >= kMostEarly) return buffer;
     member->early.emplace_back(std::move(buffer), length);
     return std::exchange(spare_, nullptr);
   }
-  Session& session = *member->session;
+  if (mustRead(number, *member, buffer->data, length)) return buffer;
+  apply(number, *member, buffer->data, length, spare_ ? buffer : nullptr);
+  return buffer.use_count() == 1 ? buffer : std::exchange(spare_, nullptr);
+}
+
+void Port::apply(uint32_t number, Member& member, const uint8_t* bytes, size_t length,
+                 const BufferRef& buffer) {
+  Session& session = *member.session;
   const auto now = Clock::now();
-  const Session::Received received =
-      session.receive(buffer->data, length, now, spare_ ? buffer : nullptr);
-  if (received == Session::Received::kForeign) return buffer;
-  member->heardAt = now;
-  if (member->isLost || member->rests) resume(*member);
+  const Session::Received received = session.receive(bytes, length, now, buffer);
+  if (received == Session::Received::kForeign) return;
+  member.heardAt = now;
+  if (member.isLost || member.rests) resume(member);
   owes_ = true;
   if (received == Session::Received::kBroken) session.tell(EventKind::kBroken, 0, 0);
-  schedule(number, *member);  // the peer has allowed more, or wants an answer
-  report(member->session);
-  return buffer.use_count() == 1 ? buffer : std::exchange(spare_, nullptr);
+  schedule(number, member);  // the peer has allowed more, or wants an answer
+  report(member.session);
+}
+
+// Whether the bytes of a packet are in the memory of the peer.
+bool Port::mustRead(uint32_t number, const Member& member, const uint8_t* bytes, size_t length) {
+  constexpr size_t kSize = sizeof(PacketHeader) + sizeof(FrameHeader) + sizeof(Place);
+  if (!reads_ || length != kSize) return false;
+  const auto frame = readHeader<FrameHeader>(bytes + sizeof(PacketHeader));
+  if (frame.kind() != FrameKind::kPlace || !member.session->isOfSession(bytes, length))
+    return false;
+  const auto place = readHeader<Place>(bytes + sizeof(PacketHeader) + sizeof(frame));
+  const bool isRight = frame.length > 0 && frame.length <= kLongestPlace &&
+                       place.size >= frame.length && place.offset <= place.size - frame.length &&
+                       member.remotes.size() < kMostRemotes;
+  if (!isRight) return false;  // apply() reports it
+  toRead_.push_back({number, readHeader<PacketHeader>(bytes), frame, place});
+  readPlaces();
+  return true;
+}
+
+void Port::readPlaces() {
+  while (!toRead_.empty() && read(toRead_.front())) toRead_.pop_front();
+}
+
+bool Port::read(const ToRead& wanted) {
+  Member* const member = find(wanted.session);
+  if (member == nullptr || !member->session) return true;
+  BufferRef buffer = BufferPool::places().take(BufferPool::Use::kUnread);
+  if (!buffer) return false;
+  uint32_t& remote = member->remotes[wanted.place.key];
+  if (remote == 0) {
+    const Place& place = wanted.place;
+    remote = engine_.remotes.insert({place.address, place.size, place.key},
+                                    Engine::Remotes::Handles::kHeldLonger);
+  }
+  // The packet as it would have arrived with its bytes.
+  FrameHeader frame = wanted.frame;
+  frame.kindNumber = static_cast<uint8_t>(FrameKind::kData) & 0xf;
+  uint8_t* const bytes = buffer->data + Session::kHeaders;
+  writeHeader(bytes - sizeof(frame), frame);
+  writeHeader(bytes - sizeof(frame) - sizeof(PacketHeader), wanted.header);
+  const uint32_t number = takeNumber();
+  Operation o{};
+  o.code = OpCode::kRead;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.peer = member->peer;
+  o.memory = entryOf(buffer->block).memory;
+  o.offset = static_cast<double>(offsetOf(*buffer) + Session::kHeaders);
+  o.length = frame.length;
+  o.remote = remote;
+  o.remoteOffset = static_cast<double>(wanted.place.offset);
+  const ssize_t ret = engine_.postFor(*this, o, keepsPeer_);
+  if (ret != 0) {
+    giveNumber(number);
+    if (ret != -FI_EAGAIN) lose(wanted.session, static_cast<uint32_t>(-ret));
+    return ret != -FI_EAGAIN;
+  }
+  InFlight& op = ops_[number];
+  op.use = Use::kRead;
+  op.length = frame.length;
+  op.buffer = std::move(buffer);
+  op.session = member->session;
+  op.link = member->link;
+  return true;
+}
+
+void Port::wasRead(InFlight op, const Completion& completion) {
+  const uint32_t number = op.session->agreement().session;
+  Member* const member = find(number);
+  if (member == nullptr || member->session != op.session) return;
+  if (completion.status != 0) return lose(number, completion.status);
+  constexpr size_t kHeadersOfPacket = sizeof(PacketHeader) + sizeof(FrameHeader);
+  const uint8_t* const packet = op.buffer->data + Session::kHeaders - kHeadersOfPacket;
+  apply(number, *member, packet, kHeadersOfPacket + op.length, op.buffer);
 }
 
 void Port::sent(InFlight op, const Completion& completion) {
@@ -300,6 +399,8 @@ void Port::ended() {
   members_.clear();
   ready_.clear();
   unposted_.clear();
+  toRead_.clear();
+  blocks_.clear();
   ops_.clear();
   spare_ = nullptr;
   endpoint_.reset();
@@ -353,26 +454,50 @@ void Port::beat(Member& member, Clock::time_point now) {
 void Port::postMore() {
   const uint32_t target = std::min(receives_ + kMoreReceives, kMostReceives);
   while (receives_ < target) {
-    BufferRef buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+    BufferRef buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
     if (!buffer || !postReceive(std::move(buffer))) return;
     ++receives_;
     allowance_->giveBack(1);
   }
 }
 
-// The engine's handle of a block of the pool.
-uint32_t Port::memoryOf(uint32_t block) {
-  if (block >= memories_.size()) memories_.resize(block + 1);
-  if (memories_[block] == 0) {
-    const auto shared = BufferPool::ofProcess().block(block);
-    Memory memory;
-    memory.backing = shared;
-    memory.base = shared->data();
-    memory.length = shared->size();
-    memories_[block] =
-        engine_.memories.insert(std::move(memory), Engine::Memories::Handles::kLasting);
+const Port::Entry& Port::entryOf(const Block* block) {
+  Entry& known = blocks_[block];
+  if (known.memory == 0) known = enter(*block);
+  return known;
+}
+
+// The same for a block that the peer of a session reads.
+const Port::Entry& Port::shareWith(Member& member, const Block* block) {
+  if (std::find(member.shared.begin(), member.shared.end(), block) == member.shared.end())
+    member.shared.push_back(block);
+  return entryOf(block);
+}
+
+// Enters a block of a pool into the engine's table. If it cannot be registered, operations with it
+// fail.
+Port::Entry Port::enter(const Block& block) {
+  Entry entry;
+  Memory memory;
+  memory.backing = block.memory;
+  memory.base = block.memory->data();
+  memory.length = block.memory->size();
+  if (block.isShared) {
+    const auto domain = domain_.lock();
+    if (!domain) return {};
+    try {
+      memory.region = openRegion(domain, memory.base, memory.length,
+                                 FI_SEND | FI_READ | FI_REMOTE_READ, memory.backing);
+    } catch (const FabricFailure&) {
+      return {};
+    }
+    memory.desc = fi_mr_desc(memory.region->get());
+    entry.key = fi_mr_key(memory.region->get());
+    const bool byAddress = (domain->mrMode() & FI_MR_VIRT_ADDR) != 0;
+    entry.address = byAddress ? reinterpret_cast<uint64_t>(memory.base) : 0;
   }
-  return memories_[block];
+  entry.memory = engine_.memories.insert(std::move(memory), Engine::Memories::Handles::kLasting);
+  return entry;
 }
 
 uint32_t Port::takeNumber() {

@@ -29,8 +29,9 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   static constexpr const char* kName = "Port";
 
   // `watch`: the request of JavaScript that completes partially when sessions have events.
+  // `reads`: peers may read the memory of packets.
   Port(const std::shared_ptr<Domain>& domain, std::shared_ptr<Endpoint> endpoint, uint32_t watch,
-       size_t packetSize, const Limits& limits);
+       size_t packetSize, bool reads, const Limits& limits);
 
   // The following run on JavaScript's thread.
 
@@ -52,7 +53,7 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   // The following are called by the engine.
   unsigned turn() override;
   bool waiting() const override {
-    return !ready_.empty() || !unposted_.empty() || sending_ > 0 || owes_;
+    return !ready_.empty() || !unposted_.empty() || !toRead_.empty() || sending_ > 0 || owes_;
   }
   bool notified() override { return false; }
   void completed(const Completion& completion, const ErrorDetail& detail) override;
@@ -74,14 +75,32 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
     Clock::time_point heardAt{};
     Clock::time_point sentAt{};
     std::vector<std::pair<BufferRef, size_t>> early;
+    std::unordered_map<uint64_t, uint32_t> remotes;  // the memory of the peer, by its key
+    std::vector<const Block*> shared;                // what the peer may read
   };
+  enum class Use : uint8_t { kReceive, kSend, kRead };
   // An operation in flight. Its place in ops_ is its number.
   struct InFlight {
+    Use use = Use::kReceive;
+    uint8_t link = 0;
+    uint32_t next = 0;    // in the list of free places
+    uint32_t length = 0;  // of a read
     BufferRef buffer;
     Outgoing packet;                   // of a send
-    std::shared_ptr<Session> session;  // of a send
-    uint8_t link = 0;
-    uint32_t next = 0;  // in the list of free places
+    std::shared_ptr<Session> session;  // of a send and of a read
+  };
+  // Bytes that are to be read from the peer's memory.
+  struct ToRead {
+    uint32_t session;
+    PacketHeader header;
+    FrameHeader frame;
+    Place place;
+  };
+  // A block of a pool, in the domain.
+  struct Entry {
+    uint32_t memory = 0;
+    uint64_t address = 0;
+    uint64_t key = 0;
   };
 
   void defer(std::function<void()> task);
@@ -102,7 +121,19 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   void check(Clock::time_point now);
   void checkMember(uint32_t number, Member& member, Clock::time_point now);
   void postMore();
-  uint32_t memoryOf(uint32_t block);
+  bool mustRead(uint32_t number, const Member& member, const uint8_t* bytes, size_t length);
+  void readPlaces();
+  // Returns false if there is no room.
+  bool read(const ToRead& wanted);
+  void wasRead(InFlight op, const Completion& completion);
+  const Entry& entryOf(const Block* block);
+  Entry enter(const Block& block);
+  const Entry& shareWith(Member& member, const Block* block);
+  static size_t offsetOf(const Buffer& buffer) {
+    return static_cast<size_t>(buffer.data - buffer.block->memory->data());
+  }
+  void apply(uint32_t number, Member& member, const uint8_t* bytes, size_t length,
+             const BufferRef& buffer);
   uint32_t takeNumber();
   InFlight giveNumber(uint32_t number);
 
@@ -111,10 +142,11 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   std::shared_ptr<Endpoint> endpoint_;  // until the domain has closed
   const uint32_t watch_;
   const size_t packetSize_;
+  const bool reads_;
   const Limits limits_;
   const bool keepsPeer_;
   const std::shared_ptr<Allowance> allowance_ = std::make_shared<Allowance>();
-  std::vector<uint32_t> memories_;  // of the pool's blocks
+  std::unordered_map<const Block*, Entry> blocks_;
   std::vector<InFlight> ops_;
   uint32_t freeOp_ = 0;
   uint32_t sending_ = 0;   // packets in flight
@@ -126,7 +158,8 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   Clock::time_point checkedAt_ = Clock::now();
   Clock::time_point beatAt_ = checkedAt_;
   std::unordered_map<uint32_t, Member> members_;
-  std::deque<uint32_t> ready_;       // sessions that may have packets
+  std::deque<uint32_t> ready_;  // sessions that may have packets
+  std::deque<ToRead> toRead_;
   std::vector<BufferRef> unposted_;  // receives that the provider had no room for
   BufferRef spare_;                  // to be posted instead of one that a session keeps
 

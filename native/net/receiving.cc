@@ -28,7 +28,7 @@ void keep(ByteQueue& queue, const uint8_t* bytes, size_t length, const BufferRef
     return queue.append(bytes, length);
   // Twice the bytes that wait, so that many small frames need few pieces of memory.
   const size_t size =
-      std::max({length, kLeastMemory, std::min(2 * queue.size(), BufferPool::kBufferSize)});
+      std::max({length, kLeastMemory, std::min(2 * queue.size(), BufferPool::kPacket)});
   Chunk chunk{makeBuffer(size), 0, 0, size};
   chunk.append(bytes, length);
   queue.push(std::move(chunk));
@@ -51,7 +51,7 @@ bool Session::receiveFrom(const uint8_t* bytes, size_t length) {
   size_t at = 0;
   while (partial_.size() - at >= sizeof(uint32_t)) {
     const auto size = readHeader<uint32_t>(partial_.data() + at);
-    if (size > agreement_.packetSize) {
+    if (size > longestPacket()) {
       const std::lock_guard<std::mutex> guard(mutex_);
       return fail("a packet is longer than agreed");
     }
@@ -72,18 +72,22 @@ Session::Received Session::receive(const uint8_t* bytes, size_t length, Clock::t
                                    const BufferRef& buffer) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (why_) return Received::kBroken;
-  if (length < sizeof(PacketHeader)) return Received::kForeign;
+  if (!isOfSession(bytes, length)) return Received::kForeign;
   const auto header = readHeader<PacketHeader>(bytes);
-  if (header.session != agreement_.session || !isEqual(header.secret, agreement_.secret))
-    return Received::kForeign;
   const bool isRight = acknowledged(header) && applyInOrder(header.sequence, bytes + sizeof(header),
                                                             length - sizeof(header), now, buffer);
   return isRight ? Received::kApplied : Received::kBroken;
 }
 
+bool Session::isOfSession(const uint8_t* bytes, size_t length) const {
+  if (length < sizeof(PacketHeader)) return false;
+  const auto header = readHeader<PacketHeader>(bytes);
+  return header.session == agreement_.session && isEqual(header.secret, agreement_.secret);
+}
+
 bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t length,
                            Clock::time_point now, const BufferRef& buffer) {
-  if (length + sizeof(PacketHeader) > agreement_.packetSize)
+  if (length + sizeof(PacketHeader) > longestPacket())
     return fail("a packet is longer than agreed");
   if (resets_.size() > kMostResets) return fail("the peer takes no answers");
   if (sequence == 0) return true;
@@ -135,6 +139,7 @@ bool Session::apply(const uint8_t* bytes, size_t length, const BufferRef& buffer
     const auto frame = readHeader<FrameHeader>(bytes);
     bytes += sizeof(frame);
     length -= sizeof(frame);
+    if (frame.kind() == FrameKind::kPlace) return fail("the bytes of a frame were not read");
     if (frame.length > length) return fail("a frame is longer than its packet");
     if (!apply(frame, bytes, buffer)) return false;
     bytes += frame.length;
@@ -144,18 +149,18 @@ bool Session::apply(const uint8_t* bytes, size_t length, const BufferRef& buffer
 }
 
 bool Session::apply(const FrameHeader& frame, const uint8_t* payload, const BufferRef& buffer) {
-  if (frame.kind != FrameKind::kData && frame.length > 0) return fail("a frame has bytes");
-  if (frame.kind == FrameKind::kOpen) return opened(frame);
-  if (frame.kind == FrameKind::kReturn) return returned(frame.value);
+  if (frame.kind() != FrameKind::kData && frame.length > 0) return fail("a frame has bytes");
+  if (frame.kind() == FrameKind::kOpen) return opened(frame);
+  if (frame.kind() == FrameKind::kReturn) return returned(frame.value);
   Stream* const stream = find(frame.stream);
   if (stream == nullptr) {
     return isStale(frame.stream) || fail("a frame is of a stream that does not exist");
   }
   const auto error = static_cast<uint32_t>(frame.value);
-  const bool isAnswer = frame.kind == FrameKind::kAccept || frame.kind == FrameKind::kRefuse;
+  const bool isAnswer = frame.kind() == FrameKind::kAccept || frame.kind() == FrameKind::kRefuse;
   if (isAnswer && stream->state != Stream::State::kOpening)
     return fail("a stream was answered twice");
-  switch (frame.kind) {
+  switch (frame.kind()) {
     case FrameKind::kAccept:
       stream->state = Stream::State::kOpen;
       add(EventKind::kAccepted, frame.stream);

@@ -32,6 +32,7 @@ std::optional<Outgoing> Session::nextPacket(uint8_t link, Clock::time_point now)
   const std::lock_guard<std::mutex> guard(mutex_);
   if (why_) return std::nullopt;
   if (auto packet = repeated(link, now)) return packet;
+  if (auto packet = placeBytes(link, now)) return packet;
   if (mayNumber(true) && (!active_.empty() || !resets_.empty() || returns_)) {
     Chunk packet;
     if (!moveBytes(packet, link) && !startPacket(packet, link)) return std::nullopt;
@@ -53,8 +54,9 @@ std::optional<Outgoing> Session::repeated(uint8_t link, Clock::time_point now) {
   if (repeats_.empty()) return std::nullopt;
   Packet& packet = unacknowledged_[repeats_.front() - unacknowledged_.front().sequence];
   Outgoing& content = packet.content;
+  if (content.place.buffer && link == kControl) content = inlined(content);
   const bool isRead = content.buffer.use_count() > 1;  // a NIC may still read it
-  if (isRead || (content.buffer->block == Buffer::kNoBlock && link != kControl)) {
+  if (isRead || (content.buffer->block == nullptr && link != kControl)) {
     Chunk copy;
     if (!startPacket(copy, link)) return std::nullopt;
     copy.end = copy.begin;
@@ -162,7 +164,7 @@ void Session::rest() {
 }
 
 bool Session::startPacket(Chunk& packet, uint8_t link) const {
-  packet.buffer = BufferPool::ofProcess().take(BufferPool::Use::kPackets);
+  packet.buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
   if (!packet.buffer && link == kControl)
     packet.buffer = makeBuffer(kHeaders + agreement_.packetSize);
   if (!packet.buffer) return false;
@@ -179,19 +181,70 @@ bool Session::moveBytes(Chunk& packet, uint8_t link) {
   if (stream == nullptr || stream->hasControl() || !stream->hasData()) return false;
   const Chunk& first = stream->backlog.front();
   if (first.size() > stream->room()) return false;
-  if (first.buffer->block == Buffer::kNoBlock && link != kControl) return false;
+  if (!fitsPacket(first)) return false;
+  if (first.buffer->block == nullptr && link != kControl) return false;
   const bool isAlone = active_.size() == 1 && stream->backlog.chunks() == 1;
   if (first.size() < kWorthMoving && !isAlone) return false;
   packet = stream->backlog.popChunk();
-  const auto length = static_cast<uint16_t>(packet.size());
+  const size_t length = packet.size();
   packet.begin -= sizeof(FrameHeader);
   fab::net::writeHeader(packet.buffer->data + packet.begin,
-                        FrameHeader{stream->id, FrameKind::kData, 0, length, stream->sent});
+                        FrameHeader::of(stream->id, FrameKind::kData, stream->sent, length));
   packet.begin -= sizeof(PacketHeader);
   packet.limit = std::min(packet.begin + agreement_.packetSize, packet.buffer->size);
   stream->sent += length;
   tellIfWritable(*stream);
   return true;
+}
+
+bool Session::fitsPacket(const Chunk& bytes) const {
+  return bytes.size() + sizeof(FrameHeader) + sizeof(PacketHeader) <= agreement_.packetSize;
+}
+
+// Lets the peer read the first bytes of a stream from their place.
+std::optional<Outgoing> Session::placeBytes(uint8_t link, Clock::time_point now) {
+  if (!agreement_.reads || link == kControl || !resets_.empty() || returns_) return std::nullopt;
+  Stream* const stream = active_.empty() || !mayNumber(false) ? nullptr : find(active_.front());
+  if (stream == nullptr || stream->hasControl() || !stream->hasData()) return std::nullopt;
+  const Chunk& first = stream->backlog.front();
+  if (fitsPacket(first) || first.size() > stream->room() || first.buffer->block == nullptr ||
+      !first.buffer->block->isShared)
+    return std::nullopt;
+  Chunk packet;
+  if (!startPacket(packet, link)) return std::nullopt;
+  active_.pop_front();
+  stream->isActive = false;
+  const uint64_t sequence = nextSequence_++;
+  put(packet, FrameHeader::of(stream->id, FrameKind::kPlace, stream->sent, first.size()));
+  packet.end += sizeof(Place);  // the carrier writes it
+  stream->sent += first.size();
+  Outgoing content = complete(packet, sequence);
+  content.place = stream->backlog.popChunk();
+  unacknowledged_.push_back({sequence, content, link, 1, now});
+  tellIfWritable(*stream);
+  activate(*stream);
+  return content;
+}
+
+// The same packet with the bytes in it.
+Outgoing Session::inlined(const Outgoing& packet) const {
+  Outgoing whole;
+  const uint8_t* from = packet.buffer->data + packet.begin;
+  auto frame = readHeader<FrameHeader>(from + sizeof(PacketHeader));
+  frame.kindNumber = static_cast<uint8_t>(FrameKind::kData) & 0xf;
+  whole.sequence = packet.sequence;
+  whole.length = sizeof(PacketHeader) + sizeof(FrameHeader) + packet.place.size();
+  whole.buffer = makeBuffer(whole.length);
+  uint8_t* const to = whole.buffer->data;
+  fab::net::writeHeader(to + sizeof(PacketHeader), frame);
+  std::memcpy(to + sizeof(PacketHeader) + sizeof(frame), packet.place.data(), packet.place.size());
+  return whole;
+}
+
+size_t Session::longestPacket() const {
+  constexpr size_t kLongest = sizeof(PacketHeader) + sizeof(FrameHeader) + kLongestPlace;
+  return agreement_.reads ? std::max<size_t>(agreement_.packetSize, kLongest)
+                          : agreement_.packetSize;
 }
 
 void Session::tellIfWritable(Stream& stream) {
@@ -201,7 +254,7 @@ void Session::tellIfWritable(Stream& stream) {
 }
 
 Outgoing Session::complete(const Chunk& packet, uint64_t sequence) {
-  Outgoing outgoing{packet.buffer, packet.begin, packet.size(), sequence};
+  Outgoing outgoing{packet.buffer, packet.begin, packet.size(), sequence, {}};
   writeHeader(outgoing);
   return outgoing;
 }
@@ -234,11 +287,11 @@ void Session::fill(Chunk& packet) {
     returns_ = false;
     returnedBy_ = nextSequence_;
     allowed_ = nextSequence_ + 1 + agreement_.peerAllowance;
-    put(packet, {0, FrameKind::kReturn, 0, 0, allowed_});
+    put(packet, FrameHeader::of(0, FrameKind::kReturn, allowed_));
   }
   while (!resets_.empty() && packet.room() >= sizeof(FrameHeader)) {
     const auto [stream, error, kind] = resets_.front();
-    put(packet, {stream, kind, 0, 0, error});
+    put(packet, FrameHeader::of(stream, kind, error));
     resets_.pop_front();
   }
   // Each stream fills at most one packet in its turn.
@@ -259,7 +312,7 @@ void Session::fillControl(Stream& stream, Chunk& packet) {
   const auto send = [&](bool& must, FrameKind kind, uint64_t value) {
     if (!must || packet.room() < sizeof(FrameHeader)) return;
     must = false;
-    put(packet, {stream.id, kind, stream.mode, 0, value});
+    put(packet, FrameHeader::of(stream.id, kind, value, 0, stream.mode));
   };
   send(stream.mustOpen, FrameKind::kOpen, stream.granted);
   send(stream.mustAccept, FrameKind::kAccept, stream.granted);
@@ -270,15 +323,15 @@ void Session::fillData(Stream& stream, Chunk& packet) {
   if (stream.mustOpen) return;  // had no room
   if (stream.hasData() && packet.room() > sizeof(FrameHeader) && isWorthCopying(stream, packet)) {
     const uint64_t length = std::min<uint64_t>(
-        {stream.backlog.size(), stream.room(), packet.room() - sizeof(FrameHeader), UINT16_MAX});
-    put(packet, {stream.id, FrameKind::kData, 0, static_cast<uint16_t>(length), stream.sent});
+        {stream.backlog.size(), stream.room(), packet.room() - sizeof(FrameHeader)});
+    put(packet, FrameHeader::of(stream.id, FrameKind::kData, stream.sent, length));
     stream.backlog.pop(packet.buffer->data + packet.end, length);
     packet.end += length;
     stream.sent += length;
     tellIfWritable(stream);
   }
   if (!stream.mayEnd() || packet.room() < sizeof(FrameHeader)) return;
-  put(packet, {stream.id, FrameKind::kEnd, 0, 0, stream.sent});
+  put(packet, FrameHeader::of(stream.id, FrameKind::kEnd, stream.sent));
   stream.hasEnded = true;
 }
 

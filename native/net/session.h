@@ -35,6 +35,7 @@ struct Agreement {
   uint64_t peerWindow = 0;
   uint64_t maxWindow = 0;  // and at most, if the program reads as fast as the peer sends
   uint32_t maxStreams = 0;
+  bool reads = false;  // each side reads long bytes from the memory of the other
 };
 
 enum class EventKind : uint32_t {
@@ -62,6 +63,7 @@ struct Outgoing {
   size_t begin = 0;
   size_t length = 0;
   uint64_t sequence = 0;  // 0: it only acknowledges
+  Chunk place;  // what the peer reads; without a buffer: nothing. The packet ends with its Place
 };
 
 // Sends the packets of sessions.
@@ -156,6 +158,8 @@ class Session {
   };
   Received receive(const uint8_t* bytes, size_t length, Clock::time_point now,
                    const BufferRef& buffer = nullptr);
+  // Whether a packet has the numbers and the secret of this session.
+  bool isOfSession(const uint8_t* bytes, size_t length) const;
   // Applies a part of a stream of packets with their lengths before them. Returns false if the peer
   // has broken the protocol.
   bool receiveFrom(const uint8_t* bytes, size_t length);
@@ -212,7 +216,7 @@ class Session {
   void erase(uint32_t stream);
   void eraseIfOver(const Stream& stream);
   void grant(Stream& stream);
-  Chunk makeChunk() const;
+  Chunk makeChunk(size_t length) const;
   bool hasDelivered() const;
   void add(EventKind kind, uint32_t stream, uint32_t value = 0) {
     events_.push_back({kind, stream, value});
@@ -226,6 +230,10 @@ class Session {
   void repeatAllOf(uint8_t link);
   bool startPacket(Chunk& packet, uint8_t link) const;
   bool moveBytes(Chunk& packet, uint8_t link);
+  bool fitsPacket(const Chunk& bytes) const;
+  std::optional<Outgoing> placeBytes(uint8_t link, Clock::time_point now);
+  Outgoing inlined(const Outgoing& packet) const;
+  size_t longestPacket() const;
   void fill(Chunk& packet);
   void fillControl(Stream& stream, Chunk& packet);
   void fillData(Stream& stream, Chunk& packet);
@@ -248,6 +256,7 @@ class Session {
   bool isStale(uint32_t stream) const;
 
   const Agreement agreement_;
+  const std::shared_ptr<BufferPool> places_;  // what the peer reads; null: it reads nothing
   mutable std::mutex mutex_;
   std::unordered_map<uint32_t, std::unique_ptr<Stream>> streams_;
   uint32_t lastOwn_;       // stream of this side

@@ -21,6 +21,8 @@ export interface NativeAgreement {
   /** Bytes that a stream of this side has room for at most. */
   readonly maxWindow: number;
   readonly maxStreams: number;
+  /** Whether each side reads long bytes from the memory of the other. */
+  readonly reads: boolean;
 }
 
 /** EventKind of native/net/session.h. */
@@ -47,6 +49,8 @@ export interface NativePortOptions {
   readonly watch: number;
   /** The most bytes of a packet. */
   readonly packetSize: number;
+  /** Whether peers may read the memory of packets. */
+  readonly reads: boolean;
   readonly heartbeat: number;
   readonly silence: number;
 }

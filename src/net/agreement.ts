@@ -40,6 +40,8 @@ export const FABRIC_TERMS: Terms = { ...TERMS, allowance: 8 };
 export interface FabricAddresses {
   readonly provider: string;
   readonly addresses: readonly Uint8Array[];
+  /** Whether they read long bytes from the memory of peers. */
+  readonly reads: boolean;
 }
 
 /** What both sides have agreed on. */
@@ -72,10 +74,11 @@ interface Hello extends Omit<Terms, 'maxWindow'> {
   /** Its provider, and the addresses of its endpoints in hexadecimal digits; empty without an endpoint. */
   readonly provider: string;
   readonly addresses: readonly string[];
+  readonly reads: boolean;
 }
 
 const LIMITS: Record<
-  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses' | 'role'>,
+  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses' | 'role' | 'reads'>,
   readonly [from: number, to: number]
 > = {
   packetSize: [1024, 65_536],
@@ -111,6 +114,7 @@ export async function agree(
     session,
     role,
     provider: fabric?.provider ?? '',
+    reads: fabric?.reads === true,
     addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
   };
   control.write(`${GREETING}${JSON.stringify(own)}\n`);
@@ -134,8 +138,10 @@ export async function agree(
       ? {
           provider: peer.provider,
           addresses: peer.addresses.map((each) => Buffer.from(each, 'hex')),
+          reads: peer.reads,
         }
       : undefined,
+    reads: own.reads && peer.reads && own.provider === peer.provider,
     opens:
       role === 'client' ||
       (role === 'either' && (peer.role === 'either' ? first : peer.role === 'server')),
@@ -160,6 +166,8 @@ function helloOf(line: string): Hello {
   }
   if (typeof hello.nonce !== 'string' || !NONCE.test(hello.nonce))
     throw badProtocol('the greeting of the peer has a wrong nonce');
+  if (typeof hello.reads !== 'boolean')
+    throw badProtocol('the greeting of the peer has a wrong reads');
   if (!ROLES.has(hello.role)) throw badProtocol('the greeting of the peer has a wrong role');
   if (typeof hello.provider !== 'string' || !PROVIDER.test(hello.provider))
     throw badProtocol('the greeting of the peer has a wrong provider');

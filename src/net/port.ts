@@ -1,3 +1,5 @@
+import { expecting } from '../base/channels.js';
+import { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Endpoint } from '../endpoint/compose.js';
@@ -26,6 +28,15 @@ const SILENCE = 5000;
 
 type PortEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
+/** Whether the device reads the memory of peers, and not the CPU of the peer. */
+function readsByItself(endpoint: PortEndpoint): boolean {
+  try {
+    return !expecting('FI_ENOPROTOOPT', () => endpoint.getOption('FI_OPT_EFA_EMULATED_READ'));
+  } catch {
+    return true; // shm, and efa of 1.17, which has no such option
+  }
+}
+
 // An endpoint of shm takes 256 peers in its life, and one of efa 128 on its own host.
 const MOST_LOCAL = 100;
 const GID = 16; // bytes: the NIC, in an address of efa
@@ -48,6 +59,8 @@ export interface Carried {
 /** An endpoint that carries the packets of many sessions: native/net/port.h. */
 export class Port implements RequestOwner {
   readonly packetSize: number;
+  /** Whether it reads long bytes from the memory of peers, and they from its. */
+  readonly reads: boolean;
   readonly #endpoint: PortEndpoint;
   #opened: Opened | undefined;
   /** The peers on this host that it has met. */
@@ -58,13 +71,15 @@ export class Port implements RequestOwner {
   readonly #leaving = new Map<string, Promise<void>>();
   #references = 0;
 
-  private constructor(endpoint: PortEndpoint) {
+  private constructor(endpoint: PortEndpoint, reads: boolean) {
+    this.reads = reads;
     const { engine } = endpoint.limits;
     this.#endpoint = endpoint;
     this.packetSize = Math.min(PACKET, endpoint.maxMsgSize);
     this.#handle = native.netPort(engine.handle, endpoint.handle, {
       watch: engine.begin(Kind.Owner, this),
       packetSize: this.packetSize,
+      reads,
       heartbeat: HEARTBEAT,
       silence: SILENCE,
     });
@@ -101,15 +116,24 @@ export class Port implements RequestOwner {
 
   static async #open(options: PortOptions): Promise<Port> {
     const { provider, driver, node, domain } = options;
-    const endpoint = await open({
-      caps: ['FI_MSG'],
+    const common = {
       msgOrder: [], // sessions restore the order
       ...(provider !== undefined && { provider }),
       ...(driver !== undefined && { driver }),
       ...(node !== undefined && { node }),
       ...(domain !== undefined && { domain }),
-    });
-    return new Port(endpoint as PortEndpoint);
+    };
+    if (/efa|shm/.test(provider ?? '')) {
+      try {
+        const endpoint = await expecting('FI_ENODATA', () =>
+          open({ ...common, caps: ['FI_MSG', 'FI_RMA'] }),
+        );
+        return new Port(endpoint as PortEndpoint, readsByItself(endpoint as PortEndpoint));
+      } catch (error) {
+        if (!FabricError.is(error) || error.code !== 'FI_ENODATA') throw error;
+      }
+    }
+    return new Port((await open({ ...common, caps: ['FI_MSG'] })) as PortEndpoint, false);
   }
 
   /** Closes the endpoint after the last user. */

@@ -48,6 +48,11 @@ export class Ports {
     return this.#ports.map(({ address }) => address);
   }
 
+  /** Whether all read the memory of peers. */
+  get reads(): boolean {
+    return this.#ports.every(({ reads }) => reads);
+  }
+
   get packetSize(): number {
     return Math.min(...this.#ports.map(({ packetSize }) => packetSize));
   }

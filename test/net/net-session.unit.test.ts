@@ -16,6 +16,7 @@ const TERMS = {
   peerWindow: 65_536,
   maxWindow: 1 << 20,
   maxStreams: 100,
+  reads: false,
 };
 
 function pairOf(terms: Partial<NativeAgreement> = {}): [Session, Session] {
@@ -258,12 +259,10 @@ describe('a peer that breaks the protocol loses its session', () => {
     ['longer than agreed', (packet) => packet.writeUInt32LE(2049, 0)],
     ['not of this session', (packet) => packet.writeUInt32LE(39, 0)],
     ['does not exist', (packet) => packet.writeUInt32LE(99, frame)],
-    [
-      'unknown kind',
-      (packet) => packet.writeUInt8(99, frame + 4) && packet.writeUInt16LE(0, frame + 6),
-    ],
-    ['longer than its packet', (packet) => packet.writeUInt16LE(6, frame + 6)],
-    ['has bytes', (packet) => packet.writeUInt8(5, frame + 4)],
+    ['unknown kind', (packet) => packet.writeUInt32LE(15 << 24, frame + 4)],
+    ['longer than its packet', (packet) => packet.writeUInt8(6, frame + 4)],
+    ['has bytes', (packet) => packet.writeUInt8(5, frame + 7)],
+    ['were not read', (packet) => packet.writeUInt8(9, frame + 7)],
     ['wrong offset', (packet) => packet.writeBigUInt64LE(1n, frame + 8)],
   ])('%s', (why, change) => {
     expect(changed(change)).toContain(why);
