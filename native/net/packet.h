@@ -65,8 +65,8 @@ struct Place {
 };
 static_assert(sizeof(Place) == 32);
 
-// The most bytes that a Place has.
-constexpr size_t kLongestPlace = 64 << 10;
+// The most bytes that a Place has: a header of a program and 64 KiB.
+constexpr size_t kLongestPlace = (64 << 10) + 64;
 
 template <typename Header>
 Header readHeader(const uint8_t* from) {

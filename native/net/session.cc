@@ -74,6 +74,7 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
     if (last != nullptr && last->size() < kFewBytes && last->room() > 0)
       chunks.push_back(backlog.popLast());
   }
+  if (!chunks.empty()) mayGrow(chunks.front(), accepted);
   // Copies without the mutex.
   for (size_t copied = 0; copied < accepted;) {
     if (chunks.empty() || chunks.back().room() == 0) chunks.push_back(makeChunk(accepted - copied));
@@ -87,6 +88,14 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
   for (Chunk& chunk : chunks) found->backlog.push(std::move(chunk));
   activate(*found);
   return accepted;
+}
+
+// A few bytes before many, such as a header, move to memory where the peer reads all at once.
+void Session::mayGrow(Chunk& chunk, size_t length) const {
+  Chunk longer = makeChunk(chunk.size() + length);
+  if (longer.room() <= chunk.room() + chunk.size()) return;
+  longer.append(chunk.data(), chunk.size());
+  chunk = std::move(longer);
 }
 
 // Memory for `length` bytes or fewer, which may become a packet in their place, or which the peer
@@ -177,9 +186,9 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
       whole.push_back(inbound.popChunk());
       length += whole.back().size();
     }
-    if (!inbound.empty() && length < room) {
-      inbound.pop(to + length, room - length);
-      length = room;
+    if (length == 0) {
+      length = std::min(room, inbound.size());
+      inbound.pop(to, length);
     }
     grant(*found);
   }

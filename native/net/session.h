@@ -217,6 +217,7 @@ class Session {
   void eraseIfOver(const Stream& stream);
   void grant(Stream& stream);
   Chunk makeChunk(size_t length) const;
+  void mayGrow(Chunk& chunk, size_t length) const;
   bool hasDelivered() const;
   void add(EventKind kind, uint32_t stream, uint32_t value = 0) {
     events_.push_back({kind, stream, value});
