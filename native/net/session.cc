@@ -65,6 +65,7 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
     ByteQueue& backlog = found->backlog;
     accepted = std::min(length, Stream::kBacklog - std::min(Stream::kBacklog, backlog.size()));
     found->writerWaits = accepted < length;
+    if (accepted == 0) return 0;
     const Chunk* const last = backlog.back();
     if (last != nullptr && last->room() >= accepted) {
       backlog.append(bytes, accepted);

@@ -6,7 +6,7 @@ ask := node scripts/native-build.mjs
 addon_flags := $(addprefix -D,$(shell $(ask) defines)) -isystem $(NODE_HEADERS) $(shell node scripts/libfabric-flags.mjs --cflags)
 
 units_of = $(patsubst %.cc,%.o,$(shell $(ask) units --into $(out)/units $(addprefix --without ,$(left_out)) $(1)))
-addon := $(call units_of,$(addprefix native/,providers engine objects transfer))
+addon := $(call units_of,$(addprefix native/,providers engine objects transfer net))
 device := $(call units_of,softefa)
 
 # The functions that are absent. Nothing reaches them, unless the makefile links its own.
