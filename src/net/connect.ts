@@ -92,8 +92,8 @@ export async function upgrade(
 
 function sessionTo(options: ConnectOptions): Promise<Session> {
   const { host = 'localhost', port, tls } = options;
-  const { provider, driver, node, nics, require } = options;
-  const key = JSON.stringify([host, port, provider, driver, node, nics, require]);
+  const { provider, driver, node, nics, heartbeat, require } = options;
+  const key = JSON.stringify([host, port, provider, driver, node, nics, heartbeat, require]);
   // Options of TLS may have functions and keys, which cannot be compared.
   if (tls !== undefined) return open(options);
   const known = sessions.get(key);

@@ -87,7 +87,7 @@ export class FabricAgent extends Agent {
   readonly #sessions = new Map<string, Promise<Session | undefined>>();
 
   constructor(options: AgentOptions & FabricOptions = {}) {
-    const { provider, driver, node, nics, require, ...ofAgent } = options;
+    const { provider, driver, node, nics, heartbeat, require, ...ofAgent } = options;
     super(ofAgent);
     Object.assign(this, { protocol: undefined }); // for http:// and https://
     this.#options = {
@@ -95,6 +95,7 @@ export class FabricAgent extends Agent {
       ...(driver !== undefined && { driver }),
       ...(node !== undefined && { node }),
       ...(nics !== undefined && { nics }),
+      ...(heartbeat !== undefined && { heartbeat }),
       ...(require !== undefined && { require }),
     };
   }

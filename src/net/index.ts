@@ -13,5 +13,6 @@ export { attach, FabricAgent } from './http.js';
 export { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 export { netMetrics } from './metrics.js';
 export type { OnRead } from './onread.js';
+export type { Heartbeat, PortOptions } from './port.js';
 export type { FabricOptions } from './ports.js';
 export { createServer, FabricServer, type ListenArguments, type ServerOptions } from './server.js';

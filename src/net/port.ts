@@ -1,10 +1,19 @@
 import { expecting } from '../base/channels.js';
+import { checkInteger } from '../base/checks.js';
 import { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Endpoint } from '../endpoint/compose.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { open } from '../open.js';
+
+/** How sides learn that a peer or a NIC is lost. */
+export interface Heartbeat {
+  /** Milliseconds without packets until this side sends one. Default: 1000. */
+  readonly interval?: number;
+  /** Milliseconds without packets of the peer until a NIC counts as lost: more than its interval. Default: 5000. */
+  readonly limit?: number;
+}
 
 /** Which endpoint a {@link Port} uses. */
 export interface PortOptions {
@@ -14,6 +23,8 @@ export interface PortOptions {
   readonly driver?: 'thread' | 'loop';
   /** The local address of the endpoint, for providers over IP. */
   readonly node?: string;
+  /** When a peer counts as lost. */
+  readonly heartbeat?: Heartbeat;
   /** The name of its domain. */
   readonly domain?: string;
   /** Tells endpoints of one domain apart. */
@@ -22,9 +33,8 @@ export interface PortOptions {
 
 /** The most bytes of a packet: with 32 KiB of a stream. native/net/buffer_pool.h has memory for them. */
 const PACKET = 32 * 1024 + 192;
-/** Milliseconds without packets until this side acknowledges, and until a link to a peer is lost. */
-const HEARTBEAT = 1000;
-const SILENCE = 5000;
+const HEARTBEAT: Required<Heartbeat> = { interval: 1000, limit: 5000 };
+const MAX_HEARTBEAT = 3_600_000; // ms
 
 type PortEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
@@ -71,17 +81,18 @@ export class Port implements RequestOwner {
   readonly #leaving = new Map<string, Promise<void>>();
   #references = 0;
 
-  private constructor(endpoint: PortEndpoint, reads: boolean) {
+  private constructor(endpoint: PortEndpoint, reads: boolean, heartbeat: Heartbeat) {
     this.reads = reads;
     const { engine } = endpoint.limits;
+    const { interval, limit } = { ...HEARTBEAT, ...heartbeat };
     this.#endpoint = endpoint;
     this.packetSize = Math.min(PACKET, endpoint.maxMsgSize);
     this.#handle = native.netPort(engine.handle, endpoint.handle, {
       watch: engine.begin(Kind.Owner, this),
       packetSize: this.packetSize,
       reads,
-      heartbeat: HEARTBEAT,
-      silence: SILENCE,
+      heartbeat: interval,
+      silence: limit,
     });
     endpoint.unref();
   }
@@ -91,8 +102,11 @@ export class Port implements RequestOwner {
 
   /** The port with these options. Each call that succeeds needs a release(). */
   static async take(options: PortOptions): Promise<Port> {
-    const { provider, driver, node, domain, number } = options;
-    const key = JSON.stringify([provider, driver, node, domain, number]);
+    const { provider, driver, node, domain, number, heartbeat = {} } = options;
+    const { interval = HEARTBEAT.interval, limit = HEARTBEAT.limit } = heartbeat;
+    checkInteger('heartbeat.interval', interval, 1, MAX_HEARTBEAT);
+    checkInteger('heartbeat.limit', limit, 1, MAX_HEARTBEAT);
+    const key = JSON.stringify([provider, driver, node, domain, number, interval, limit]);
     let opened = Port.#ports.get(key);
     if (opened === undefined || opened.port?.isWorn) {
       opened = new Opened(Port.#open(options));
@@ -115,7 +129,7 @@ export class Port implements RequestOwner {
   }
 
   static async #open(options: PortOptions): Promise<Port> {
-    const { provider, driver, node, domain } = options;
+    const { provider, driver, node, domain, heartbeat = {} } = options;
     const common = {
       msgOrder: [], // sessions restore the order
       ...(provider !== undefined && { provider }),
@@ -128,12 +142,20 @@ export class Port implements RequestOwner {
         const endpoint = await expecting('FI_ENODATA', () =>
           open({ ...common, caps: ['FI_MSG', 'FI_RMA'] }),
         );
-        return new Port(endpoint as PortEndpoint, readsByItself(endpoint as PortEndpoint));
+        return new Port(
+          endpoint as PortEndpoint,
+          readsByItself(endpoint as PortEndpoint),
+          heartbeat,
+        );
       } catch (error) {
         if (!FabricError.is(error) || error.code !== 'FI_ENODATA') throw error;
       }
     }
-    return new Port((await open({ ...common, caps: ['FI_MSG'] })) as PortEndpoint, false);
+    return new Port(
+      (await open({ ...common, caps: ['FI_MSG'] })) as PortEndpoint,
+      false,
+      heartbeat,
+    );
   }
 
   /** Closes the endpoint after the last user. */

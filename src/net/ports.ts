@@ -90,11 +90,12 @@ export interface Link {
   readonly address: Uint8Array;
 }
 
-function placesOf({ provider, driver, node, nics }: FabricOptions): PortOptions[] {
+function placesOf({ provider, driver, node, nics, heartbeat }: FabricOptions): PortOptions[] {
   const common = {
     ...(provider !== undefined && { provider }),
     ...(driver !== undefined && { driver }),
     ...(node !== undefined && { node }),
+    ...(heartbeat !== undefined && { heartbeat }),
   };
   if (provider !== undefined && /efa/.test(provider)) {
     const places = nicsOf(provider).map((domain) => ({ ...common, domain }));

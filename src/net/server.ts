@@ -24,6 +24,8 @@ export interface ServerOptions
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
   readonly pauseOnConnect?: boolean;
+  /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
+  readonly maxSessions?: number;
   /** Milliseconds for the agreement. Default: 5000. */
   readonly agreementTimeout?: number;
 }
@@ -36,6 +38,7 @@ export type ListenArguments =
   | [path: string, listener?: () => void]
   | [options: ListenOptions, listener?: () => void];
 
+const MAX_SESSIONS = 1024;
 const MAX_AGREEMENTS = 256; // at the same time
 
 /**
@@ -140,7 +143,9 @@ export class FabricServer extends EventEmitter {
 
   async #agree(control: Socket): Promise<void> {
     control.on('error', () => {}); // a client that goes away is no error of the server
-    if (this.#agreements >= MAX_AGREEMENTS) {
+    const { maxSessions = MAX_SESSIONS } = this.#options;
+    const isFull = this.#sessions.size + this.#agreements >= maxSessions;
+    if (isFull || this.#agreements >= MAX_AGREEMENTS) {
       control.destroy();
       return;
     }

@@ -1,0 +1,222 @@
+// What libfabric/net does when a peer, a connection, a thread or the fabric is lost.
+
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import * as http from 'node:http';
+import * as tcp from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { dumpState } from 'libfabric';
+import {
+  attach,
+  connect,
+  createServer,
+  FabricAgent,
+  type FabricServer,
+  type FabricSocket,
+} from 'libfabric/net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
+import { slow } from '../support/cases.js';
+import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
+import { testFaults, withSoftefa } from '../support/softefa.js';
+
+const faults = testFaults();
+const program = (name: string) =>
+  fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
+
+async function serve(options: object): Promise<[FabricServer, number]> {
+  const server = createServer(options).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return [server, (server.address() as tcp.AddressInfo).port];
+}
+
+async function pair(
+  options: object,
+  ofClient: object = options,
+): Promise<[FabricSocket, FabricSocket]> {
+  const [server, port] = await serve(options);
+  const client = connect({ port, host: '127.0.0.1', ...ofClient });
+  const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
+  onTestFinished(() => {
+    client.destroy();
+    peer.destroy();
+  });
+  return [client, peer];
+}
+
+/** Everything that a socket reads until the end. */
+async function bytesOf(socket: FabricSocket): Promise<Buffer> {
+  return Buffer.concat(await socket.toArray());
+}
+
+const quickly = { heartbeat: { interval: 50, limit: 400 } };
+
+test('a stream goes on over TCP if its only NIC loses everything', async () => {
+  const [client, peer] = await pair({ provider: 'efa', ...quickly });
+  const bytes = pattern(3_000_000);
+  const fallbacks = [client, peer].map((socket) => once(socket, 'fallback'));
+  const read = bytesOf(peer);
+  client.write(bytes.subarray(0, 1_000_000));
+  faults.set({ drop: 1000 });
+  client.end(bytes.subarray(1_000_000));
+  expect((await read).equals(bytes)).toBe(true);
+  await Promise.all(fallbacks);
+  expect(client.path).toBe('control');
+});
+
+test("with require: 'fabric' it fails instead", async () => {
+  const [client, peer] = await pair({ provider: 'efa', require: 'fabric', ...quickly });
+  peer.on('error', () => {});
+  faults.set({ drop: 1000 });
+  client.write('lost');
+  const [error] = await once(client, 'error');
+  expect(error.code).toMatch(/^(FI_ETIMEDOUT|FI_EIO)$/);
+});
+
+describe.each(['shm', 'efa'])('%s', (provider) => {
+  test('a control connection that is cut ends the sockets with ECONNRESET', async () => {
+    const [server, port] = await serve({ provider });
+    const cut = tcp.createServer((near) => {
+      const far = tcp.connect(port, '127.0.0.1');
+      near.pipe(far).pipe(near);
+      for (const each of [near, far]) each.on('error', () => {});
+      connections.push(near, far);
+    });
+    const connections: tcp.Socket[] = [];
+    await once(cut.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void cut.close());
+    const through = (cut.address() as tcp.AddressInfo).port;
+    const client = connect({ port: through, host: '127.0.0.1', provider });
+    const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
+    const errors = Promise.all([client, peer].map((socket) => once(socket, 'error')));
+    for (const each of connections) each.resetAndDestroy();
+    for (const [error] of await errors) expect(error.code).toBe('ECONNRESET');
+  });
+
+  test('a worker that is terminated is ECONNRESET, and its thread leaves nothing', async () => {
+    const [server, port] = await serve({ provider });
+    const accepted = once(server, 'connection');
+    const worker = new Worker(
+      `const { connect } = require(${JSON.stringify(fileURLToPath(new URL('../../dist/net/index.js', import.meta.url)))});
+       const socket = connect({ port: ${port}, host: '127.0.0.1', provider: '${provider}' });
+       const write = () => socket.write(Buffer.alloc(100_000), write);
+       write();`,
+      { eval: true },
+    );
+    const [peer] = await accepted;
+    await once(peer, 'data');
+    const failed = once(peer, 'error');
+    await worker.terminate();
+    expect((await failed)[0].code).toBe('ECONNRESET');
+  });
+
+  test('several peers that come and go leave no session', async () => {
+    const [server, port] = await serve({ provider });
+    server.on('connection', (socket: FabricSocket) => socket.on('error', () => {}).resume());
+    const rounds = slow ? 110 : 3; // an endpoint takes 100 peers of its host
+    for (let i = 0; i < rounds; i++) {
+      const args = [JSON.stringify({ provider }), String(port), 'exits'];
+      const child = fork(program('net-client'), args, {
+        execArgv: [],
+        env: { ...process.env, ...withSoftefa() },
+      });
+      const [accepted] = await once(server, 'connection');
+      expect(accepted.path).toBe(provider);
+      await once(accepted, 'end');
+      accepted.end();
+      expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(0);
+    }
+    while (dumpState().netSessions.length > 0) await new Promise(setImmediate);
+  });
+});
+
+test.for(['shm', 'efa'])(
+  '%s: a peer that is stopped for 10 seconds loses nothing',
+  async (provider, context) => {
+    context.skip(!slow, 'it waits for 10 seconds: npm run suite -- slow');
+    const [server, port] = await serve({ provider });
+    const args = [JSON.stringify({ provider }), String(port), 'exits'];
+    const child = fork(program('net-client'), args, {
+      execArgv: [],
+      env: { ...process.env, ...withSoftefa() },
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [socket] = await once(server, 'connection');
+    child.kill('SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    child.kill('SIGCONT');
+    expect((await bytesOf(socket)).equals(Buffer.alloc(3_000_000, 'last'))).toBe(true);
+  },
+);
+
+test('a proxy that knows no upgrades leaves the client on TCP', async () => {
+  const server = http.createServer((request, response) => {
+    response.end(request.socket.constructor.name);
+  });
+  attach(server, { provider: 'shm' });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as tcp.AddressInfo;
+  const proxy = http.createServer((request, response) => {
+    const { upgrade: _upgrade, connection: _connection, ...headers } = request.headers;
+    http
+      .request({ port, host: '127.0.0.1', path: request.url, method: request.method, headers })
+      .on('response', (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500)))
+      .end();
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    for (const each of [server, proxy]) {
+      each.closeAllConnections();
+      each.close();
+    }
+  });
+  const warned = once(process, 'warning');
+  const agent = new FabricAgent({ provider: 'shm' });
+  onTestFinished(() => agent.destroy());
+  const asked = http.get({
+    agent,
+    port: (proxy.address() as tcp.AddressInfo).port,
+    host: '127.0.0.1',
+  });
+  const [response] = await once(asked, 'response');
+  expect(Buffer.concat(await response.toArray()).toString()).toBe('Socket');
+  expect((await warned)[0].code).toBe('LIBFABRIC_NET_FALLBACK');
+});
+
+test('a session over TLS has the certificate of the peer', async () => {
+  const tls = { key: TEST_KEY, cert: TEST_CERT, ca: TEST_CERT };
+  const [client, peer] = await pair(
+    { provider: 'shm', tls: { ...tls, requestCert: true } },
+    { provider: 'shm', tls: { ...tls, servername: 'localhost' } },
+  );
+  for (const socket of [client, peer]) {
+    expect([socket.encrypted, socket.authorized]).toEqual([true, true]);
+    expect(socket.getPeerCertificate()).toMatchObject({ subject: { CN: 'localhost' } });
+  }
+});
+
+test('a server takes no more sessions than maxSessions', async () => {
+  const [, port] = await serve({ maxSessions: 1 });
+  const first = connect({ port, host: '127.0.0.1' });
+  onTestFinished(() => void first.destroy());
+  await once(first, 'connect');
+  const second = connect({ port, host: '127.0.0.1', nics: 2 }); // another session
+  expect((await once(second, 'error'))[0].code).toBe('ECONNRESET');
+});
+
+test.each([
+  ['heartbeat.interval', { interval: 0 }],
+  ['heartbeat.limit', { limit: 1.5 }],
+])('a wrong %s is an error', async (_name, heartbeat) => {
+  const [, port] = await serve({});
+  const socket = connect({
+    port,
+    host: '127.0.0.1',
+    provider: 'shm',
+    heartbeat,
+    require: 'fabric',
+  });
+  expect((await once(socket, 'error'))[0].code).toBe('ERR_OUT_OF_RANGE');
+});
