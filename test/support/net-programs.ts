@@ -14,6 +14,9 @@ export interface Program {
   stop(): Promise<void>;
 }
 
+// Without what the tests preload, such as a sanitizer.
+const { LD_PRELOAD: _preload, ...ENV } = process.env;
+
 const POSTGRES = '/usr/lib/postgresql'; // a folder for each version in Debian
 
 function find(name: string): string | undefined {
@@ -39,7 +42,7 @@ async function start(
   folder: string,
   owner?: Owner,
 ): Promise<() => Promise<void>> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...owner });
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: ENV, ...owner });
   const exit = once(child, 'exit');
   await new Promise<void>((resolve, reject) => {
     let output = '';
@@ -78,7 +81,7 @@ export async function startPostgres(): Promise<Program | undefined> {
   execFileSync(
     initdb,
     ['-D', data, '--no-sync', '--auth=trust', '--username=tester', '--no-locale', '-E', 'UTF8'],
-    { stdio: 'ignore', ...owner },
+    { stdio: 'ignore', env: ENV, ...owner },
   );
   const args = ['-D', data, '-F', '-k', folder, '-c', 'listen_addresses='];
   const ready = 'ready to accept connections';
