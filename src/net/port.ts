@@ -15,7 +15,7 @@ export interface Heartbeat {
   readonly limit?: number;
 }
 
-/** Which endpoint a {@link Port} uses. */
+/** Which endpoint carries packets. */
 export interface PortOptions {
   /** efa, shm, tcp, ... If omitted, packets travel over the control connection. */
   readonly provider?: string;
