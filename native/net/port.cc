@@ -383,10 +383,18 @@ void Port::erase(uint32_t number) {
   if (found == members_.end()) return;
   const Member member = std::move(found->second);
   members_.erase(found);
-  if (member.session)
-    member.session->stopUsing(allowance_);
-  else
-    allowance_->giveBack(member.promised);
+  for (const auto& [key, remote] : member.remotes) engine_.remotes.erase(remote);
+  for (const Block* block : member.shared) {
+    engine_.closings.closeMemory(blocks_[block].memory, kNoRequest);
+    blocks_.erase(block);  // another session's block may get this address
+  }
+  if (!member.session) return allowance_->giveBack(member.promised);
+  Session& session = *member.session;
+  session.stopUsing(allowance_);
+  session.setUsable(member.link, false);
+  session.sendAgain(member.link);
+  session.tell(EventKind::kLinkLost, member.link, 0);
+  report(member.session);
 }
 
 void Port::broken(const Failure& why) {

@@ -221,3 +221,14 @@ test.each([
   });
   expect((await once(socket, 'error'))[0].code).toBe('ERR_OUT_OF_RANGE');
 });
+
+test.each(['shm', 'efa'])(
+  '%s: long bytes of a session are its own, whatever sessions were before it',
+  async (provider) => {
+    const outcome = await runProgram('net-sessions', [provider], {
+      node: ['--expose-gc'],
+      env: withSoftefa(),
+    });
+    expect(outcome).toMatchObject({ code: 0, stdout: '60 of 60' });
+  },
+);
