@@ -19,6 +19,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
 import { slow } from '../support/cases.js';
 import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
+import { runProgram } from '../support/lifecycle.js';
 import { testFaults, withSoftefa } from '../support/softefa.js';
 
 const faults = testFaults();
