@@ -230,6 +230,6 @@ test.each(['shm', 'efa'])(
       node: ['--expose-gc'],
       env: withSoftefa(),
     });
-    expect(outcome).toMatchObject({ code: 0, stdout: '60 of 60' });
+    expect(outcome, JSON.stringify(outcome)).toMatchObject({ code: 0, stdout: '60 of 60\n' });
   },
 );
