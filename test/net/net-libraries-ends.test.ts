@@ -5,10 +5,11 @@ import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
-import { closeOf, eventsOf, libraries, type Socket } from '../support/net-libraries.js';
+import { closeOf, eventsOf, isQuick, libraries, type Socket } from '../support/net-libraries.js';
 
-describe.each(libraries)('%s', (_name, { serve, open, unusedPort }) => {
+describe.each(casesOf(libraries, isQuick))('%s', (_name, { serve, open, unusedPort }) => {
   /** A server of node:http behind a server of sockets, and the number of its sockets. */
   async function service(answer: http.RequestListener) {
     const server = http.createServer(answer);

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createServer, type FabricSocket } from '../../dist/net/index.js';
+import { casesOf } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { withSoftefa } from '../support/softefa.js';
 
@@ -17,7 +18,7 @@ const cases: [string, object][] = [
   ['without a fabric', {}],
 ];
 
-describe.each(cases)('%s', (_name, options) => {
+describe.each(casesOf(cases, ([name]) => /loop|efa/.test(name)))('%s', (_name, options) => {
   async function start(how: string): Promise<{ child: ChildProcess; socket: FabricSocket }> {
     const server = createServer(options).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -2,9 +2,18 @@
 import { once } from 'node:events';
 import { finished, pipeline } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
-import { closeOf, eventsOf, libraries, resultOf, textOf, turn } from '../support/net-libraries.js';
+import { casesOf } from '../support/cases.js';
+import {
+  closeOf,
+  eventsOf,
+  isQuick,
+  libraries,
+  resultOf,
+  textOf,
+  turn,
+} from '../support/net-libraries.js';
 
-describe.each(libraries)('%s', (_name, { serve, open, pair, join }) => {
+describe.each(casesOf(libraries, isQuick))('%s', (_name, { serve, open, pair, join }) => {
   test('bytes arrive in both directions, and end() ends one side', async () => {
     const [client, peer] = await pair({ allowHalfOpen: true });
     client.end('ping');

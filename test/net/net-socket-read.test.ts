@@ -2,9 +2,17 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
-import { closeOf, libraries, type Socket, textOf, turn } from '../support/net-libraries.js';
+import { casesOf } from '../support/cases.js';
+import {
+  closeOf,
+  isQuick,
+  libraries,
+  type Socket,
+  textOf,
+  turn,
+} from '../support/net-libraries.js';
 
-describe.each(libraries)('%s', (name, { serve, open, pair, join }) => {
+describe.each(casesOf(libraries, isQuick))('%s', (name, { serve, open, pair, join }) => {
   const isNodeNet = name === 'node:net';
 
   test("a reader that calls read() once for each 'readable' finds one piece in the buffer", async () => {

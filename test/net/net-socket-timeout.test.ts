@@ -1,11 +1,12 @@
 // Timeouts of sockets of libfabric/net: as those of node:net. Each test runs over both.
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { closeOf, eventsOf, libraries, type Socket } from '../support/net-libraries.js';
+import { casesOf } from '../support/cases.js';
+import { closeOf, eventsOf, isQuick, libraries, type Socket } from '../support/net-libraries.js';
 
 const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-describe.each(libraries)('%s', (_name, { serve, open, pair }) => {
+describe.each(casesOf(libraries, isQuick))('%s', (_name, { serve, open, pair }) => {
   test("setTimeout() emits 'timeout' without activity, and 0 disables it", async () => {
     const [client, peer] = await pair();
     let timeouts = 0;

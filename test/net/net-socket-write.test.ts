@@ -4,9 +4,18 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
-import { closeOf, eventsOf, libraries, resultOf, textOf, turn } from '../support/net-libraries.js';
+import { casesOf } from '../support/cases.js';
+import {
+  closeOf,
+  eventsOf,
+  isQuick,
+  libraries,
+  resultOf,
+  textOf,
+  turn,
+} from '../support/net-libraries.js';
 
-describe.each(libraries)('%s', (_name, { pair }) => {
+describe.each(casesOf(libraries, isQuick))('%s', (_name, { pair }) => {
   test('callbacks are called once each, in the order of the writes', async () => {
     const [client, peer] = await pair();
     const called: number[] = [];

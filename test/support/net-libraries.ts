@@ -102,6 +102,9 @@ export const libraries: [string, Library][] = (
   ] as const
 ).map(([name, functions]) => [name, new Library(functions)]);
 
+/** `npm test` runs over each kind of path and of driver; `npm run suite -- slow` over the others. */
+export const isQuick = ([name]: [string, Library]): boolean => /loop|efa|node:net/.test(name);
+
 /** Everything until the end of the peer's side. The socket stays open. */
 export function textOf(socket: Socket): Promise<string> {
   const read: (Buffer | string)[] = [];
