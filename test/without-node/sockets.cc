@@ -112,7 +112,8 @@ uint32_t openedIn(Side& side) {
   uint32_t opened = 0;
   for (const auto& session : side.port->takeEventful()) {
     for (const auto& event : session->takeEvents()) {
-      CLAIM(event.kind != EventKind::kBroken && event.kind != EventKind::kLinkLost);
+      CLAIM(event.kind != EventKind::kBroken);
+      CLAIM(event.kind != EventKind::kLinkLost || event.value == 0);  // 0: it was removed
       if (event.kind == EventKind::kOpened) opened = event.stream;
     }
   }
