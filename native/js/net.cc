@@ -97,8 +97,6 @@ Napi::Value netReset(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// Fewer bytes are copied: it takes less time than a finalizer.
-constexpr size_t kWorthLending = 32 << 10;
 // Bytes that JavaScript may have without a copy. It gives them back by garbage collection.
 constexpr size_t kMostLent = 64 << 20;
 std::atomic<size_t> lentBytes{0};
@@ -134,7 +132,7 @@ Napi::Value netTake(const Napi::CallbackInfo& args) {
   }
   size_t length = 0;
   for (const net::Chunk& chunk : chunks) length += chunk.size();
-  if (chunks.size() == 1 && length >= kWorthLending) {
+  if (chunks.size() == 1 && length >= Session::kWorthLending) {
     if (const Napi::Value lent = lend(args.Env(), chunks[0]); !lent.IsEmpty()) return lent;
   }
   const auto bytes = Napi::Buffer<uint8_t>::New(args.Env(), length);

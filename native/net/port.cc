@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "../engine/driver.h"
-#include "../engine/memory_region.h"
-#include "../objects/registration.h"
 #include "../providers/provider_traits.h"
 #include "../util/error.h"
 
@@ -18,9 +15,8 @@ namespace {
 constexpr uint32_t kReceives = 128;
 constexpr uint32_t kMostReceives = 1024;
 constexpr uint32_t kMoreReceives = 64;
-constexpr uint32_t kMostSends = 32;   // packets of a session in flight
-constexpr size_t kMostRemotes = 512;  // pieces of memory of a peer: the blocks of its pool
-constexpr size_t kMostEarly = 16;     // packets of a session that is only expected
+constexpr uint32_t kMostSends = 32;  // packets of a session in flight
+constexpr size_t kMostEarly = 16;    // packets of a session that is only expected
 constexpr auto kCheckInterval = std::chrono::milliseconds(2);
 constexpr auto kBeatInterval = std::chrono::milliseconds(100);
 constexpr unsigned kTurnsPerClock = 16;  // reading the clock takes 30 ns
@@ -36,8 +32,7 @@ Port::Port(const std::shared_ptr<Domain>& domain, std::shared_ptr<Endpoint> endp
       packetSize_(packetSize),
       reads_(reads),
       limits_(limits),
-      keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
-      ops_(1) {}
+      keepsPeer_(!traitsOf(domain->info()).keepsAddresses) {}
 
 void Port::listen() {
   for (; receives_ < kReceives; ++receives_) {
@@ -50,10 +45,7 @@ void Port::listen() {
 }
 
 void Port::defer(std::function<void()> task) {
-  const auto domain = domain_.lock();
-  if (!domain || domain->closed()) return;
-  engine_.defer(std::move(task));
-  if (engine_.control().sleeping.load() != 0) domain->driver().wake();
+  if (const auto domain = domain_.lock()) domain->defer(std::move(task));
 }
 
 bool Port::expect(uint32_t session, uint32_t allowance) {
@@ -190,7 +182,7 @@ ssize_t Port::post(Member& member, const Outgoing& packet) {
                       offsetOf(*bytes.buffer) + bytes.begin};
     writeHeader(packet.buffer->data + packet.begin + packet.length - sizeof(place), place);
   }
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   Operation o{};
   o.code = OpCode::kSend;
   o.request = number;
@@ -202,7 +194,7 @@ ssize_t Port::post(Member& member, const Outgoing& packet) {
   o.length = static_cast<double>(packet.length);
   const ssize_t ret = engine_.postFor(*this, o, keepsPeer_);
   if (ret != 0) {
-    giveNumber(number);
+    ops_.remove(number);
     return ret;
   }
   InFlight& op = ops_[number];
@@ -216,7 +208,7 @@ ssize_t Port::post(Member& member, const Outgoing& packet) {
 }
 
 bool Port::postReceive(BufferRef buffer) {
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   Operation o{};
   o.code = OpCode::kRecv;
   o.request = number;
@@ -226,7 +218,7 @@ bool Port::postReceive(BufferRef buffer) {
   o.length = static_cast<double>(packetSize_);
   const ssize_t ret = engine_.postFor(*this, o);
   if (ret != 0) {
-    giveNumber(number);
+    ops_.remove(number);
     return false;
   }
   ops_[number].buffer = std::move(buffer);
@@ -234,7 +226,7 @@ bool Port::postReceive(BufferRef buffer) {
 }
 
 void Port::completed(const Completion& completion, const ErrorDetail&) {
-  InFlight op = giveNumber(completion.request);
+  InFlight op = ops_.remove(completion.request);
   switch (op.use) {
     case Use::kReceive:
       return received(std::move(op.buffer), completion);
@@ -281,80 +273,6 @@ void Port::apply(uint32_t number, Member& member, const uint8_t* bytes, size_t l
   if (received == Session::Received::kBroken) session.tell(EventKind::kBroken, 0, 0);
   schedule(number, member);  // the peer has allowed more, or wants an answer
   report(member.session);
-}
-
-// Whether the bytes of a packet are in the memory of the peer.
-bool Port::mustRead(uint32_t number, const Member& member, const uint8_t* bytes, size_t length) {
-  constexpr size_t kSize = sizeof(PacketHeader) + sizeof(FrameHeader) + sizeof(Place);
-  if (!reads_ || length != kSize) return false;
-  const auto frame = readHeader<FrameHeader>(bytes + sizeof(PacketHeader));
-  if (frame.kind() != FrameKind::kPlace || !member.session->isOfSession(bytes, length))
-    return false;
-  const auto place = readHeader<Place>(bytes + sizeof(PacketHeader) + sizeof(frame));
-  const bool isRight = frame.length > 0 && frame.length <= kLongestPlace &&
-                       place.size >= frame.length && place.offset <= place.size - frame.length &&
-                       member.remotes.size() < kMostRemotes;
-  if (!isRight) return false;  // apply() reports it
-  toRead_.push_back({number, readHeader<PacketHeader>(bytes), frame, place});
-  readPlaces();
-  return true;
-}
-
-void Port::readPlaces() {
-  while (!toRead_.empty() && read(toRead_.front())) toRead_.pop_front();
-}
-
-bool Port::read(const ToRead& wanted) {
-  Member* const member = find(wanted.session);
-  if (member == nullptr || !member->session) return true;
-  BufferRef buffer = BufferPool::places().take(BufferPool::Use::kUnread);
-  if (!buffer) return false;
-  uint32_t& remote = member->remotes[wanted.place.key];
-  if (remote == 0) {
-    const Place& place = wanted.place;
-    remote = engine_.remotes.insert({place.address, place.size, place.key},
-                                    Engine::Remotes::Handles::kHeldLonger);
-  }
-  // The packet as it would have arrived with its bytes.
-  FrameHeader frame = wanted.frame;
-  frame.kindNumber = static_cast<uint8_t>(FrameKind::kData) & 0xf;
-  uint8_t* const bytes = buffer->data + Session::kHeaders;
-  writeHeader(bytes - sizeof(frame), frame);
-  writeHeader(bytes - sizeof(frame) - sizeof(PacketHeader), wanted.header);
-  const uint32_t number = takeNumber();
-  Operation o{};
-  o.code = OpCode::kRead;
-  o.request = number;
-  o.endpoint = endpoint_->handle;
-  o.peer = member->peer;
-  o.memory = entryOf(buffer->block).memory;
-  o.offset = static_cast<double>(offsetOf(*buffer) + Session::kHeaders);
-  o.length = frame.length;
-  o.remote = remote;
-  o.remoteOffset = static_cast<double>(wanted.place.offset);
-  const ssize_t ret = engine_.postFor(*this, o, keepsPeer_);
-  if (ret != 0) {
-    giveNumber(number);
-    if (ret != -FI_EAGAIN) lose(wanted.session, static_cast<uint32_t>(-ret));
-    return ret != -FI_EAGAIN;
-  }
-  InFlight& op = ops_[number];
-  op.use = Use::kRead;
-  op.length = frame.length;
-  op.buffer = std::move(buffer);
-  op.session = member->session;
-  op.link = member->link;
-  return true;
-}
-
-void Port::wasRead(InFlight op, const Completion& completion) {
-  const uint32_t number = op.session->agreement().session;
-  Member* const member = find(number);
-  if (member == nullptr || member->session != op.session) return;
-  if (completion.status != 0) return lose(number, completion.status);
-  constexpr size_t kHeadersOfPacket = sizeof(PacketHeader) + sizeof(FrameHeader);
-  const uint8_t* const packet = op.buffer->data + Session::kHeaders - kHeadersOfPacket;
-  apply(number, *member, packet, kHeadersOfPacket + op.length, op.buffer);
 }
 
 void Port::sent(InFlight op, const Completion& completion) {
@@ -467,62 +385,6 @@ void Port::postMore() {
     ++receives_;
     allowance_->giveBack(1);
   }
-}
-
-const Port::Entry& Port::entryOf(const Block* block) {
-  Entry& known = blocks_[block];
-  if (known.memory == 0) known = enter(*block);
-  return known;
-}
-
-// The same for a block that the peer of a session reads.
-const Port::Entry& Port::shareWith(Member& member, const Block* block) {
-  if (std::find(member.shared.begin(), member.shared.end(), block) == member.shared.end())
-    member.shared.push_back(block);
-  return entryOf(block);
-}
-
-// Enters a block of a pool into the engine's table. If it cannot be registered, operations with it
-// fail.
-Port::Entry Port::enter(const Block& block) {
-  Entry entry;
-  Memory memory;
-  memory.backing = block.memory;
-  memory.base = block.memory->data();
-  memory.length = block.memory->size();
-  if (block.isShared) {
-    const auto domain = domain_.lock();
-    if (!domain) return {};
-    try {
-      memory.region = openRegion(domain, memory.base, memory.length,
-                                 FI_SEND | FI_READ | FI_REMOTE_READ, memory.backing);
-    } catch (const FabricFailure&) {
-      return {};
-    }
-    memory.desc = fi_mr_desc(memory.region->get());
-    entry.key = fi_mr_key(memory.region->get());
-    const bool byAddress = (domain->mrMode() & FI_MR_VIRT_ADDR) != 0;
-    entry.address = byAddress ? reinterpret_cast<uint64_t>(memory.base) : 0;
-  }
-  entry.memory = engine_.memories.insert(std::move(memory), Engine::Memories::Handles::kLasting);
-  return entry;
-}
-
-uint32_t Port::takeNumber() {
-  if (freeOp_ == 0) {
-    ops_.emplace_back();
-    return static_cast<uint32_t>(ops_.size() - 1);
-  }
-  const uint32_t number = freeOp_;
-  freeOp_ = ops_[number].next;
-  return number;
-}
-
-Port::InFlight Port::giveNumber(uint32_t number) {
-  InFlight op = std::exchange(ops_[number], {});
-  ops_[number].next = freeOp_;
-  freeOp_ = number;
-  return op;
 }
 
 }  // namespace fab::net

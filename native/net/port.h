@@ -11,6 +11,7 @@
 #include "../engine/client.h"
 #include "../engine/endpoint.h"
 #include "../objects/domain.h"
+#include "../util/numbered.h"
 #include "session.h"
 
 namespace fab::net {
@@ -23,6 +24,9 @@ struct Limits {
 
 // An endpoint that carries the packets of many sessions. Its receives are a pool: each session may
 // use as many as it was promised.
+//
+//   sessions, their packets, lost links         port.cc
+//   bytes that are read, and memory             port_reads.cc
 class Port final : public EngineClient, public Carrier, public std::enable_shared_from_this<Port> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6e73000000000002};
@@ -79,11 +83,10 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
     std::vector<const Block*> shared;                // what the peer may read
   };
   enum class Use : uint8_t { kReceive, kSend, kRead };
-  // An operation in flight. Its place in ops_ is its number.
+  // An operation in flight.
   struct InFlight {
     Use use = Use::kReceive;
     uint8_t link = 0;
-    uint32_t next = 0;    // in the list of free places
     uint32_t length = 0;  // of a read
     BufferRef buffer;
     Outgoing packet;                   // of a send
@@ -121,6 +124,10 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   void check(Clock::time_point now);
   void checkMember(uint32_t number, Member& member, Clock::time_point now);
   void postMore();
+  void apply(uint32_t number, Member& member, const uint8_t* bytes, size_t length,
+             const BufferRef& buffer);
+
+  // port_reads.cc
   bool mustRead(uint32_t number, const Member& member, const uint8_t* bytes, size_t length);
   void readPlaces();
   // Returns false if there is no room.
@@ -132,10 +139,6 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   static size_t offsetOf(const Buffer& buffer) {
     return static_cast<size_t>(buffer.data - buffer.block->memory->data());
   }
-  void apply(uint32_t number, Member& member, const uint8_t* bytes, size_t length,
-             const BufferRef& buffer);
-  uint32_t takeNumber();
-  InFlight giveNumber(uint32_t number);
 
   const std::weak_ptr<Domain> domain_;
   Engine& engine_;
@@ -147,8 +150,7 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   const bool keepsPeer_;
   const std::shared_ptr<Allowance> allowance_ = std::make_shared<Allowance>();
   std::unordered_map<const Block*, Entry> blocks_;
-  std::vector<InFlight> ops_;
-  uint32_t freeOp_ = 0;
+  Numbered<InFlight> ops_;
   uint32_t sending_ = 0;   // packets in flight
   uint32_t receives_ = 0;  // that this port wants to have posted
   bool owes_ = false;      // a session may owe an acknowledgement

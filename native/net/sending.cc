@@ -165,8 +165,7 @@ void Session::rest() {
 
 bool Session::startPacket(Chunk& packet, uint8_t link) const {
   packet.buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
-  if (!packet.buffer && link == kControl)
-    packet.buffer = makeBuffer(kHeaders + agreement_.packetSize);
+  if (!packet.buffer && link == kControl) packet.buffer = makeBuffer(agreement_.packetSize);
   if (!packet.buffer) return false;
   packet.begin = 0;
   packet.end = sizeof(PacketHeader);
@@ -174,13 +173,19 @@ bool Session::startPacket(Chunk& packet, uint8_t link) const {
   return true;
 }
 
+// The stream whose turn it is, if the next packet may begin with its bytes.
+Stream* Session::nextWithData() {
+  if (!resets_.empty() || returns_ || active_.empty() || !mayNumber(false)) return nullptr;
+  Stream* const stream = find(active_.front());
+  if (stream == nullptr || stream->hasControl() || !stream->hasData()) return nullptr;
+  return stream->backlog.front().size() <= stream->room() ? stream : nullptr;
+}
+
 // Makes the first bytes of a stream a packet, without a copy.
 bool Session::moveBytes(Chunk& packet, uint8_t link) {
-  if (!resets_.empty() || returns_ || !mayNumber(false)) return false;
-  Stream* const stream = active_.empty() ? nullptr : find(active_.front());
-  if (stream == nullptr || stream->hasControl() || !stream->hasData()) return false;
+  Stream* const stream = nextWithData();
+  if (stream == nullptr) return false;
   const Chunk& first = stream->backlog.front();
-  if (first.size() > stream->room()) return false;
   if (!fitsPacket(first)) return false;
   if (first.buffer->block == nullptr && link != kControl) return false;
   const bool isAlone = active_.size() == 1 && stream->backlog.chunks() == 1;
@@ -203,13 +208,11 @@ bool Session::fitsPacket(const Chunk& bytes) const {
 
 // Lets the peer read the first bytes of a stream from their place.
 std::optional<Outgoing> Session::placeBytes(uint8_t link, Clock::time_point now) {
-  if (!agreement_.reads || link == kControl || !resets_.empty() || returns_) return std::nullopt;
-  Stream* const stream = active_.empty() || !mayNumber(false) ? nullptr : find(active_.front());
-  if (stream == nullptr || stream->hasControl() || !stream->hasData()) return std::nullopt;
+  Stream* const stream = agreement_.reads && link != kControl ? nextWithData() : nullptr;
+  if (stream == nullptr) return std::nullopt;
   const Chunk& first = stream->backlog.front();
-  if (fitsPacket(first) || first.size() > stream->room() || first.buffer->block == nullptr ||
-      !first.buffer->block->isShared)
-    return std::nullopt;
+  const bool isShared = first.buffer->block != nullptr && first.buffer->block->isShared;
+  if (fitsPacket(first) || !isShared) return std::nullopt;
   Chunk packet;
   if (!startPacket(packet, link)) return std::nullopt;
   active_.pop_front();

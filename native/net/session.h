@@ -92,6 +92,9 @@ class Session {
   static_assert(kHeaders >= kLength + sizeof(PacketHeader) + sizeof(FrameHeader));
   // Frames that may follow these bytes.
   static constexpr size_t kFramesAfter = 4;
+  // So many bytes in one chunk may be passed on without a copy. Fewer are copied: a copy takes less
+  // time than a finalizer.
+  static constexpr size_t kWorthLending = 32 << 10;
   // The link of packets that travel over the control connection.
   static constexpr uint8_t kControl = UINT8_MAX;
 
@@ -215,6 +218,7 @@ class Session {
   void activate(Stream& stream);
   void erase(uint32_t stream);
   void eraseIfOver(const Stream& stream);
+  Taken toTake(Stream* stream);
   void grant(Stream& stream);
   Chunk makeChunk(size_t length) const;
   void mayGrow(Chunk& chunk, size_t length) const;
@@ -230,6 +234,7 @@ class Session {
   std::optional<Outgoing> repeated(uint8_t link, Clock::time_point now);
   void repeatAllOf(uint8_t link);
   bool startPacket(Chunk& packet, uint8_t link) const;
+  Stream* nextWithData();
   bool moveBytes(Chunk& packet, uint8_t link);
   bool fitsPacket(const Chunk& bytes) const;
   std::optional<Outgoing> placeBytes(uint8_t link, Clock::time_point now);

@@ -75,6 +75,12 @@ void Domain::start(napi_env env, std::shared_ptr<std::vector<Domain*>> domains,
       this, &hook_);
 }
 
+void Domain::defer(std::function<void()> task) {
+  if (closed()) return;
+  engine_->defer(std::move(task));
+  if (engine_->control().sleeping.load() != 0) driver_->wake();
+}
+
 bool Domain::stop() {
   const bool stopped = driver_->stop();
   if (!stopped_) stopped_ = std::chrono::steady_clock::now();

@@ -4,6 +4,7 @@
 #include <rdma/fi_domain.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -51,6 +52,8 @@ class Domain : public Resource {
   // itself alive, regardless of garbage collection.
   void start(napi_env env, std::shared_ptr<std::vector<Domain*>> domains,
              std::shared_ptr<Driver> driver);
+  // Any thread: runs a task soon, where the engine runs. Does nothing if the domain is closed.
+  void defer(std::function<void()> task);
   // Stops the driver. Returns false if a provider call does not return.
   bool stop();
   // Stops the driver and closes everything under the domain at once, even with operations in

@@ -22,7 +22,7 @@ ssize_t Rail::ensureHandshake(const std::shared_ptr<Peer>& peer, Path& path, uin
   Handshake& handshake = path.handshake(rail);
   if (handshake == Handshake::kAnswered) return 0;
   if (handshake == Handshake::kSent) return -FI_EAGAIN;
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   Operation o{};
   o.code = OpCode::kSend;
   o.request = number;
@@ -31,7 +31,7 @@ ssize_t Rail::ensureHandshake(const std::shared_ptr<Peer>& peer, Path& path, uin
   o.flags = FI_DELIVERY_COMPLETE;  // only such messages wait for the answer
   const ssize_t ret = engine_.postFor(*this, o, false);
   if (ret != 0) {
-    giveNumber(number);
+    ops_.remove(number);
     return ret;
   }
   ops_[number].use = Use::kHandshake;

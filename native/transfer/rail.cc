@@ -40,14 +40,10 @@ Rail::Rail(std::shared_ptr<TransferEngine> owner, size_t at, const std::shared_p
       engine_(domain->engine()),
       endpoint_(std::move(endpoint)),
       needsHandshake_(holdsUntilAnswered(domain->info())),
-      keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
-      ops_(1) {}
+      keepsPeer_(!traitsOf(domain->info()).keepsAddresses) {}
 
 void Rail::defer(std::function<void()> task) {
-  const auto domain = domain_.lock();
-  if (!domain || domain->closed()) return;
-  engine_.defer(std::move(task));
-  if (engine_.control().sleeping.load() != 0) domain->driver().wake();
+  if (const auto domain = domain_.lock()) domain->defer(std::move(task));
 }
 
 void Rail::deferQuietly(std::function<void()> task) {
@@ -62,22 +58,6 @@ void Rail::ended() {
   ops_.clear();
   endpoint_.reset();
   owner->railEnded();
-}
-
-uint32_t Rail::takeNumber() {
-  if (freeOp_ == 0) {
-    ops_.emplace_back();
-    return static_cast<uint32_t>(ops_.size() - 1);
-  }
-  const uint32_t number = freeOp_;
-  freeOp_ = ops_[number].next;
-  return number;
-}
-
-void Rail::giveNumber(uint32_t number) {
-  ops_[number] = {};
-  ops_[number].next = freeOp_;
-  freeOp_ = number;
 }
 
 unsigned Rail::turn() {
@@ -158,7 +138,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     slice = transfer->takeLate(std::max<Clock::duration>(kLate * usual_, kLeastLate), now);
   }
   if (slice == Transfer::kNone) return false;
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   const ssize_t ret = post(*transfer, slice, path, number);
   if (ret == 0) {
     InFlight& op = ops_[number];
@@ -174,7 +154,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     bytes_ += transfer->at(slice).length;
     return true;
   }
-  giveNumber(number);
+  ops_.remove(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
     if (path.refused(now, settings_.stall)) {
@@ -196,10 +176,8 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
 }
 
 void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
-  const uint32_t number = completion.request;
-  if (ops_[number].use == Use::kReceive) return received(number, completion);
-  InFlight op = std::move(ops_[number]);
-  giveNumber(number);
+  InFlight op = ops_.remove(completion.request);
+  if (op.use == Use::kReceive) return received(op.slice, completion);
   if (op.use == Use::kHandshake) return handshakeEnded(op, completion, detail);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
   sendEnded(std::move(op), completion, detail);

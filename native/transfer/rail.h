@@ -9,6 +9,7 @@
 #include "../engine/endpoint.h"
 #include "../engine/errors.h"
 #include "../objects/domain.h"
+#include "../util/numbered.h"
 #include "../util/shared_block.h"
 #include "message.h"
 #include "offer.h"
@@ -96,13 +97,12 @@ class Rail final : public EngineClient {
  private:
   enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kHandshake };
 
-  // An operation in flight. Its place in ops_ is its number.
+  // An operation in flight.
   struct InFlight {
     Use use = Use::kFree;
     bool requeued = false;  // the slice was given back because of a stall
     uint32_t slice = 0;
-    uint32_t to = 0;    // the peer's rail
-    uint32_t next = 0;  // in the list of free places
+    uint32_t to = 0;  // the peer's rail
     std::shared_ptr<Transfer> transfer;
     std::shared_ptr<Peer> peer;
     Clock::time_point postedAt{};
@@ -134,7 +134,7 @@ class Rail final : public EngineClient {
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
-  void received(uint32_t number, const Completion& completion);
+  void received(uint32_t slot, const Completion& completion);
   void checkStalls(Clock::time_point now);
   void stopAwaiting(const InFlight& op);
   void requeue(const InFlight& op);
@@ -144,8 +144,6 @@ class Rail final : public EngineClient {
   void flushLine(Outbox::Line& line, Clock::time_point now);
   void passMessages();
   ssize_t postReceive(uint32_t slot);
-  uint32_t takeNumber();
-  void giveNumber(uint32_t number);
 
   std::shared_ptr<TransferEngine> owner_;
   const Settings settings_;
@@ -156,8 +154,7 @@ class Rail final : public EngineClient {
   const bool keepsPeer_;                              // while a message to it is in flight
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
-  std::vector<InFlight> ops_;
-  uint32_t freeOp_ = 0;
+  Numbered<InFlight> ops_;
   uint32_t inFlight_ = 0;  // slices
   uint64_t bytes_ = 0;
   uint64_t copied_ = 0;   // bytes, in this turn

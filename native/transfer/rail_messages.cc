@@ -35,7 +35,7 @@ void Rail::listen() {
 void Rail::send(Waiting waiting) { outbox_.add(std::move(waiting), Clock::now()); }
 
 ssize_t Rail::postReceive(uint32_t slot) {
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   Operation o{};
   o.code = OpCode::kRecv;
   o.request = number;
@@ -45,7 +45,7 @@ ssize_t Rail::postReceive(uint32_t slot) {
   o.length = Message::kMaxSize;
   const ssize_t ret = engine_.postFor(*this, o);
   if (ret != 0) {
-    giveNumber(number);
+    ops_.remove(number);
     return ret;
   }
   ops_[number].use = Use::kReceive;
@@ -53,9 +53,7 @@ ssize_t Rail::postReceive(uint32_t slot) {
   return 0;
 }
 
-void Rail::received(uint32_t number, const Completion& completion) {
-  const uint32_t slot = ops_[number].slice;
-  giveNumber(number);
+void Rail::received(uint32_t slot, const Completion& completion) {
   if (completion.status == FI_ECANCELED) return;  // the endpoint was closed
   if (completion.status == 0) {
     counters.messages.fetch_add(1, std::memory_order_relaxed);
@@ -100,11 +98,11 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
 bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   Path& path = waiting.peer->paths[index];
   if (freeSends_.empty() || !path.open(now)) return false;
-  const uint32_t number = takeNumber();
+  const uint32_t number = ops_.add();
   const uint32_t slot = freeSends_.back();
   const ssize_t ret = post(waiting, path, slot, number);
   if (ret != 0) {
-    giveNumber(number);
+    ops_.remove(number);
     if (ret != -FI_EAGAIN) {
       path.failed(now, path.rail());
       changePath(*waiting.peer, PathState::kFailing, static_cast<uint32_t>(-ret), engine_.refusal);
