@@ -1,9 +1,8 @@
 // The benchmark of libfabric/net against node:net, zeromq and the transfer engine, between two processes with one core each.
 //   node bench/net.mjs [--provider shm] [--rounds 7] [--quick] [--only <regex of figures>]
 // The contenders of a figure run in turn. Ratios are of medians, and of the best rounds.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measure, runForEach } from './harness/providers.mjs';
 import { median } from './harness/results.mjs';
 import { align, number } from './harness/table.mjs';
 
@@ -17,21 +16,11 @@ const { values } = parseArgs({
   },
 });
 
+const NICS = 2;
+const WARM_UP = 1;
 const ROUNDS = 7;
 const QUICK_ROUNDS = 3; // with --quick
 const QUICKER = 4; // fewer operations, with --quick
-
-/** Runs the contenders in turn, once before they are measured. Returns the times of each. */
-async function measure(contenders, rounds) {
-  const times = contenders.map(() => []);
-  for (let round = -1; round < rounds; round++) {
-    for (const [i, run] of contenders.entries()) {
-      const took = await run();
-      if (round >= 0) times[i].push(took);
-    }
-  }
-  return times;
-}
 
 function figureText({ us, bytes, less }, count, ms) {
   if (us) return `${number((ms * 1000) / count / us)} us`;
@@ -68,12 +57,12 @@ async function run(provider) {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${provider}: ${figure.name}`);
     const count = Math.ceil(figure.count / (values.quick ? QUICKER : 1));
     const rounds = Number(values.rounds ?? (values.quick ? QUICK_ROUNDS : ROUNDS));
-    const servers = new Servers(provider, process.env.SOFTEFA_NAMESPACE);
+    const servers = new Servers(provider, process.env.SOFTEFA_NAMESPACE, NICS);
     const names = [...Object.keys(figure.contenders), ...Object.keys(figure.other)];
     const makers = [...Object.values(figure.contenders), ...Object.values(figure.other)];
     const runs = [];
     for (const make of makers) runs.push(await make(servers, count));
-    const times = await measure(runs, rounds);
+    const times = await measure(runs, rounds, WARM_UP);
     servers.close();
     const other = [names.at(-1), times.at(-1)];
     for (const [i, bar] of figure.bars[provider].entries())
@@ -88,14 +77,4 @@ if (values.alone) {
   console.log(`${align([HEADING, ...(await run(values.provider))])}\n`);
   process.exit();
 }
-
-// Each provider in a process of its own: softefa must be loaded before libfabric.
-const { environments } = await import('./net/side.mjs');
-const namespace = `bench-${process.pid}`;
-for (const provider of values.provider ? [values.provider] : ['shm', 'efa']) {
-  const env = provider === 'efa' ? environments(namespace)[0] : process.env;
-  const own = ['--provider', provider, '--alone'];
-  const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), ...own];
-  const { status } = spawnSync(process.execPath, args, { env, stdio: 'inherit' });
-  if (status !== 0) process.exitCode = 1;
-}
+runForEach(values.provider ? [values.provider] : ['shm', 'efa'], NICS);

@@ -3,13 +3,12 @@
 //   node bench/transfer.mjs [--provider shm] [--rounds 15] [--quick] [--only <regex of figures>] [--long] [--link 200]
 //     [--peers 50] [--fabtests DIR]
 // Two processes, one core each. The contenders of a figure run in turn; ratios are of medians and of the best rounds.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { measure, runForEach } from './harness/providers.mjs';
 import { median } from './harness/results.mjs';
 import { align, number, sizeText } from './harness/table.mjs';
 import { barsOf } from './transfer/bars.mjs';
-import { environments, openPair } from './transfer/pair.mjs';
+import { NICS, openPair } from './transfer/pair.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -29,18 +28,6 @@ const WARM_UP = 2;
 const ROUNDS = 15;
 const QUICK_ROUNDS = 3; // with --quick
 const PAIR_SIZE = 256 << 20;
-
-/** Runs the contenders in turn. Returns the milliseconds of each. */
-async function measure(contenders, rounds) {
-  const times = Object.keys(contenders).map(() => []);
-  for (let round = -Math.min(WARM_UP, rounds); round < rounds; round++) {
-    for (const [i, run] of Object.values(contenders).entries()) {
-      const took = await run();
-      if (round >= 0) times[i].push(took);
-    }
-  }
-  return times;
-}
 
 /** The bar, the measured value, the best value, and whether it meets the bar. */
 function judge({ ratio, cost, more, value, worst, rate, count }, [first, second]) {
@@ -133,7 +120,8 @@ async function run(provider) {
     const wanted = values.rounds ?? (values.quick ? QUICK_ROUNDS : ROUNDS);
     const rounds = Math.min(Number(wanted), figure.rounds ?? Number.POSITIVE_INFINITY);
     const { contenders = made, also = () => [], close = () => {} } = made;
-    rows.push(rowOf(provider, figure, await measure(contenders, rounds)));
+    const times = await measure(Object.values(contenders), rounds, Math.min(WARM_UP, rounds));
+    rows.push(rowOf(provider, figure, times));
     for (const more of also()) rows.push(rowOf(provider, more, more.times));
     close();
     await bench.endFigure();
@@ -158,14 +146,9 @@ if (values.alone) {
   const rows = await run(values.provider);
   console.log(`${align([HEADING, ...rows])}\n`);
 } else {
-  // Each provider in a process of its own: softefa must be loaded before libfabric.
-  const namespace = `bench-${process.pid}`;
-  for (const provider of values.provider ? [values.provider] : ['shm', 'efa', 'tcp']) {
-    if (figuresOf(provider).length === 0) continue;
-    const env = provider === 'efa' ? environments(namespace)[0] : process.env;
-    const own = ['--provider', provider, '--alone'];
-    const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), ...own];
-    const { status } = spawnSync(process.execPath, args, { env, stdio: 'inherit' });
-    if (status !== 0) process.exitCode = 1;
-  }
+  const providers = values.provider ? [values.provider] : ['shm', 'efa', 'tcp'];
+  runForEach(
+    providers.filter((provider) => figuresOf(provider).length > 0),
+    NICS,
+  );
 }

@@ -1,25 +1,10 @@
 // This side of bench/net.mjs: a process with the servers, and the contenders that connect to it.
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import * as tcp from 'node:net';
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import * as fabric from 'libfabric/net';
-import { softefaEnvironment } from 'libfabric/softefa';
-
-const environmentOf = (node, namespace) => ({
-  ...process.env,
-  FI_EFA_ENABLE_SHM_TRANSFER: '0',
-  ...softefaEnvironment({ namespace, nics: 2, node, memlock: 'unlimited', keep: false }),
-});
-
-/** The environment of this process, and of its peer. softefa must be loaded before libfabric. */
-export const environments = (namespace) => [0, 1].map((node) => environmentOf(node, namespace));
-
-function pin(pid, core) {
-  if (availableParallelism() < 2) return;
-  execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' });
-}
+import { environmentOf, pin } from '../harness/providers.mjs';
 
 /** The process with the servers. */
 export class Servers {
@@ -27,16 +12,15 @@ export class Servers {
   #answers = new Map();
   #next = 0;
 
-  constructor(provider, namespace) {
-    const env = provider === 'efa' ? environmentOf(1, namespace) : process.env;
+  constructor(provider, namespace, nics) {
+    const env = environmentOf(provider, { namespace, node: 1, nics });
     const program = fileURLToPath(new URL('server.mjs', import.meta.url));
     this.#child = fork(program, { env, execArgv: ['--expose-gc'] });
     this.#child.on('message', ({ id, answer }) => {
       this.#answers.get(id)(answer);
       this.#answers.delete(id);
     });
-    pin(process.pid, 0);
-    pin(this.#child.pid, 1);
+    this.repin();
   }
 
   ask(ask, question = {}) {

@@ -1,28 +1,12 @@
 // Two processes for the transfer benchmarks, one core each: this one, and bench/transfer/peer.mjs.
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { open } from 'libfabric';
-import { softefaEnvironment } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
+import { environmentOf, pin } from '../harness/providers.mjs';
 
 export const NICS = 4;
-
-/** Moves a process and its threads to one core, if there are several. */
-function pin(pid, core) {
-  if (availableParallelism() < 2) return;
-  execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' });
-}
-
-const environmentOf = (node, namespace) => ({
-  ...process.env,
-  FI_EFA_ENABLE_SHM_TRANSFER: '0',
-  ...softefaEnvironment({ namespace, nics: NICS, node, memlock: 'unlimited', keep: false }),
-});
-
-/** The environment of this process, and of its peer. softefa must be loaded before libfabric. */
-export const environments = (namespace) => [0, 1].map((node) => environmentOf(node, namespace));
 
 const hex = (bytes) => Buffer.from(bytes).toString('hex');
 
@@ -56,7 +40,7 @@ export async function openPair({
   const options = optionsOf(provider, nics, mapMemory);
   const program = fileURLToPath(new URL('peer.mjs', import.meta.url));
   const env = {
-    ...(provider === 'efa' ? environmentOf(1, namespace) : process.env),
+    ...environmentOf(provider, { namespace, node: 1, nics: NICS }),
     ...(small && SMALL_BUFFERS),
   };
   const child = fork(program, [JSON.stringify({ options, size, plain })], { env });
