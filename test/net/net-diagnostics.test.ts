@@ -2,24 +2,10 @@
 import '../support/softefa.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { dumpState } from 'libfabric';
-import { connect, createServer, type FabricSocket, netMetrics } from 'libfabric/net';
+import { connect, netMetrics } from 'libfabric/net';
 import { expect, onTestFinished, test } from 'vitest';
-
-async function pair(options: object, ofClient = options): Promise<[FabricSocket, FabricSocket]> {
-  const server = createServer(options).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  const client = connect({ port, host: '127.0.0.1', ...ofClient });
-  const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
-  onTestFinished(() => {
-    client.destroy();
-    peer.destroy();
-  });
-  return [client, peer];
-}
+import { pair, serve } from '../support/net-pair.js';
 
 /** The warning of the process that `action` causes. */
 async function warningOf(action: () => Promise<unknown>): Promise<Error> {
@@ -87,10 +73,7 @@ test('sessions are published when they begin and end', async () => {
 test('a server without the fabric is a fallback, with an event and a warning', async () => {
   let fallback: Promise<unknown[]> | undefined;
   const warning = await warningOf(async () => {
-    const server = createServer({}).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const [, port] = await serve({});
     const client = connect({ port, host: '127.0.0.1', provider: 'shm' });
     onTestFinished(() => void client.destroy());
     fallback = once(client, 'fallback');
@@ -102,10 +85,7 @@ test('a server without the fabric is a fallback, with an event and a warning', a
 });
 
 test("require: 'fabric' fails without it", async () => {
-  const server = createServer({}).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  const [, port] = await serve({});
   for (const provider of ['shm', 'no-such-provider']) {
     const client = connect({ port, host: '127.0.0.1', provider, require: 'fabric' });
     const [error] = await once(client, 'error');
@@ -114,10 +94,8 @@ test("require: 'fabric' fails without it", async () => {
 });
 
 test('a socket that requires the fabric does not join a session without it', async () => {
-  const server = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  const [server, port] = await serve({});
+  server.on('connection', (socket) => void socket.resume());
   const options = { port, host: '127.0.0.1', provider: 'shm' };
   const first = connect(options);
   onTestFinished(() => void first.destroy());

@@ -1,27 +1,13 @@
 // Streams of libfabric/net over NICs that lose, repeat and reorder packets.
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { connect, createServer, type FabricSocket } from '../../dist/net/index.js';
+import { expect, test } from 'vitest';
+import type { FabricSocket } from '../../dist/net/index.js';
 import { pattern } from '../support/bytes.js';
 import { slow } from '../support/cases.js';
+import { pair } from '../support/net-pair.js';
 import { testFaults } from '../support/softefa.js';
 
 const faults = testFaults();
-
-async function pair(): Promise<[FabricSocket, FabricSocket]> {
-  const server = createServer({ provider: 'efa' }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  const client = connect({ port, host: '127.0.0.1', provider: 'efa' });
-  const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
-  onTestFinished(() => {
-    client.destroy();
-    peer.destroy();
-  });
-  return [client, peer];
-}
 
 /** Writes bytes in both directions, and checks what arrives. */
 async function exchange(sockets: [FabricSocket, FabricSocket], size: number): Promise<void> {
@@ -46,14 +32,14 @@ async function exchange(sockets: [FabricSocket, FabricSocket], size: number): Pr
 }
 
 test('bytes arrive in order although packets are lost, delayed and reordered', async () => {
-  const sockets = await pair();
+  const sockets = await pair({ provider: 'efa' });
   faults.set({ drop: 20, reorder: 0.3, delay: 0.02 });
   await exchange(sockets, 2_000_000);
 });
 
 test('a stream goes on over the control connection if its NIC loses everything', async (context) => {
   context.skip(!slow, 'it waits for 10 seconds: npm run suite -- slow');
-  const sockets = await pair();
+  const sockets = await pair({ provider: 'efa' });
   await exchange(sockets, 100_000);
   faults.set({ drop: 1000 });
   await exchange(sockets, 1_000_000);
