@@ -6,9 +6,6 @@ import { connectionError } from './errors.js';
 const VERSION = 1;
 const GREETING = `libfabric-net ${VERSION} `;
 const MAX_LINE = 4096; // bytes
-const NONCE = /^[0-9a-f]{32}$/;
-const PROVIDER = /^[\w;-]{0,64}$/;
-const ADDRESS = /^([0-9a-f]{2}){1,256}$/;
 /** The most endpoints of a side. */
 const MAX_ADDRESSES = 8;
 
@@ -77,18 +74,33 @@ interface Hello extends Omit<Terms, 'maxWindow'> {
   readonly reads: boolean;
 }
 
-const LIMITS: Record<
-  keyof Omit<Hello, 'nonce' | 'provider' | 'addresses' | 'role' | 'reads'>,
-  readonly [from: number, to: number]
-> = {
-  packetSize: [1024, 65_536],
-  allowance: [8, 65_536],
-  window: [65_536, 2 ** 30],
-  maxStreams: [1, 2 ** 20],
-  session: [0, 2 ** 32 - 1],
-};
+type Check = (value: unknown) => boolean;
 
-const ROLES = new Set<unknown>(['client', 'server', 'either'] satisfies Role[]);
+const integer =
+  (from: number, to: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && (value as number) >= from && (value as number) <= to;
+const text =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value);
+
+/** Whether the value of each member of a greeting is valid. */
+const CHECKS: Record<keyof Hello, Check> = {
+  packetSize: integer(1024, 65_536),
+  allowance: integer(8, 65_536),
+  window: integer(65_536, 2 ** 30),
+  maxStreams: integer(1, 2 ** 20),
+  session: integer(0, 2 ** 32 - 1),
+  nonce: text(/^[0-9a-f]{32}$/),
+  role: (value) => ['client', 'server', 'either'].includes(value as Role),
+  provider: text(/^[\w;-]{0,64}$/),
+  addresses: (value) =>
+    Array.isArray(value) &&
+    value.length <= MAX_ADDRESSES &&
+    value.every(text(/^([0-9a-f]{2}){1,256}$/)),
+  reads: (value) => typeof value === 'boolean',
+};
 
 let sessions = 0;
 
@@ -153,33 +165,20 @@ const badProtocol = (detail: string) => connectionError('ERR_SOCKET_BAD_PROTOCOL
 function helloOf(line: string): Hello {
   if (!line.startsWith(GREETING))
     throw badProtocol('the peer does not speak this version of libfabric/net');
-  let hello: Record<string, unknown>;
+  let hello: Hello;
   try {
     hello = Object(JSON.parse(line.slice(GREETING.length)));
   } catch {
     throw badProtocol('the greeting of the peer is malformed');
   }
-  for (const [name, [from, to]] of Object.entries(LIMITS)) {
-    const value = hello[name];
-    if (!Number.isSafeInteger(value) || (value as number) < from || (value as number) > to)
-      throw badProtocol(`the greeting of the peer has a wrong ${name}`);
+  for (const [name, isValid] of Object.entries(CHECKS)) {
+    if (!isValid(hello[name as keyof Hello]))
+      throw badProtocol(`the greeting of the peer has an invalid value of ${name}`);
   }
-  if (typeof hello.nonce !== 'string' || !NONCE.test(hello.nonce))
-    throw badProtocol('the greeting of the peer has a wrong nonce');
-  if (typeof hello.reads !== 'boolean')
-    throw badProtocol('the greeting of the peer has a wrong reads');
-  if (!ROLES.has(hello.role)) throw badProtocol('the greeting of the peer has a wrong role');
-  if (typeof hello.provider !== 'string' || !PROVIDER.test(hello.provider))
-    throw badProtocol('the greeting of the peer has a wrong provider');
-  if (!isAddresses(hello.addresses) || (hello.provider !== '' && hello.addresses.length === 0))
-    throw badProtocol('the greeting of the peer has a wrong address');
-  return hello as unknown as Hello;
+  if (hello.provider !== '' && hello.addresses.length === 0)
+    throw badProtocol('the greeting of the peer has a provider and no addresses');
+  return hello;
 }
-
-const isAddresses = (value: unknown): value is string[] =>
-  Array.isArray(value) &&
-  value.length <= MAX_ADDRESSES &&
-  value.every((each) => typeof each === 'string' && ADDRESS.test(each));
 
 /** Reads one line, and leaves what follows it to the next reader. */
 function readLine(control: Duplex, timeout: number): Promise<string> {

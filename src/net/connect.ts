@@ -64,6 +64,7 @@ export async function upgrade(
   const { timeout = CONNECT_TIMEOUT } = options;
   const until = performance.now() + timeout;
   const session = await meet(connection, options, timeout, 'either');
+  session.isOfOneSocket = true;
   if (session.opens) {
     session.start();
     return new FabricSocket(options).open(session);
@@ -93,9 +94,9 @@ export async function upgrade(
 function sessionTo(options: ConnectOptions): Promise<Session> {
   const { host = 'localhost', port, tls } = options;
   const { provider, driver, node, nics, heartbeat, require } = options;
-  const key = JSON.stringify([host, port, provider, driver, node, nics, heartbeat, require]);
   // Options of TLS may have functions and keys, which cannot be compared.
-  if (tls !== undefined) return open(options);
+  if (tls !== undefined) return openOfOneSocket(options);
+  const key = JSON.stringify([host, port, provider, driver, node, nics, heartbeat, require]);
   const known = sessions.get(key);
   if (known !== undefined) return known;
   const forget = () => {
@@ -105,6 +106,12 @@ function sessionTo(options: ConnectOptions): Promise<Session> {
   sessions.set(key, opening);
   opening.catch(forget);
   return opening;
+}
+
+async function openOfOneSocket(options: ConnectOptions): Promise<Session> {
+  const session = await open(options);
+  session.isOfOneSocket = true;
+  return session;
 }
 
 async function open(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {

@@ -23,7 +23,7 @@ export class ControlPath {
   /** Sends the packets that the session has, as far as there is room. Returns whether there were any. */
   send(): boolean {
     let hasSent = false;
-    while (!this.#isFull) {
+    while (!this.#isFull && !this.#control.writableEnded) {
       const packets = native.netPackets(this.#session, BURST);
       if (packets === undefined) break;
       hasSent = true;

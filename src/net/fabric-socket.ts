@@ -109,7 +109,10 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #open(session: Session, mode: number): void {
-    if (this.destroyed) return;
+    if (this.destroyed) {
+      session.release();
+      return;
+    }
     if (session.error !== undefined) {
       this.destroy(session.error);
       return;

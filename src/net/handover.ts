@@ -1,3 +1,7 @@
+import { checkSignal, offAbort, onAbort } from '../base/abort-signals.js';
+import { countAsHandled } from '../base/cancellation.js';
+import { Deferred } from '../base/deferred.js';
+import { within } from '../base/wait-options.js';
 import type {
   MemoryPart,
   RemoteEngine,
@@ -14,9 +18,7 @@ type Memory = TransferMemory | MemoryPart;
 export class Handover {
   readonly #engine: TransferEngine | undefined;
   readonly #add: (kind: number, bytes: Uint8Array) => Promise<void>;
-  readonly #met: Promise<RemoteEngine>;
-  #peerIs!: (peer: Promise<RemoteEngine>) => void;
-  #fail!: (error: Error) => void;
+  readonly #peer = new Deferred<RemoteEngine>();
 
   /** @param add sends a record. */
   constructor(
@@ -25,23 +27,22 @@ export class Handover {
   ) {
     this.#engine = engine;
     this.#add = add;
-    this.#met = new Promise((resolve, reject) => {
-      this.#peerIs = resolve;
-      this.#fail = reject;
-    });
-    this.#met.catch(() => {}); // reported by the calls that wait for it
+    countAsHandled(this.#peer.promise); // the calls that wait for it report it
     add(Kind.Engine, Buffer.from(engine?.address ?? '')).catch(() => {}); // the socket has ended
   }
 
   /** The peer has said where its engine is: an empty address if it has none. */
   met(address: Uint8Array): void {
     if (address.length === 0)
-      this.#fail(connectionError('ERR_INVALID_STATE', 'the peer has no transfer engine'));
-    else if (this.#engine) this.#peerIs(this.#engine.peer(Buffer.from(address).toString()));
+      this.fail(connectionError('ERR_INVALID_STATE', 'the peer has no transfer engine'));
+    else
+      this.#engine
+        ?.peer(Buffer.from(address).toString())
+        .then(this.#peer.resolve, this.#peer.reject);
   }
 
   fail(error: Error): void {
-    this.#fail(error);
+    this.#peer.reject(error);
   }
 
   #required(): TransferEngine {
@@ -54,19 +55,21 @@ export class Handover {
 
   async send(memory: Memory, signal: AbortSignal | undefined): Promise<void> {
     this.#required();
-    signal?.throwIfAborted();
-    const offer = await memory.offer({ access: 'read', to: await this.#met });
-    const abort = () => void offer.close();
-    signal?.addEventListener('abort', abort, { once: true });
+    checkSignal(signal);
+    const to = await within(this.#peer.promise, { signal, timeout: undefined }, 'sendFrom');
+    const offer = await memory.offer({ access: 'read', to });
+    const close = () => countAsHandled(offer.close()); // a late copy is no error of the message
+    if (signal) onAbort(signal, close);
     try {
+      checkSignal(signal);
       await this.#add(Kind.Offer, Buffer.from(JSON.stringify([memory.length, offer.token])));
       await offer.arrived;
     } catch (error) {
-      signal?.throwIfAborted();
+      checkSignal(signal);
       throw error;
     } finally {
-      signal?.removeEventListener('abort', abort);
-      offer.close().catch(() => {}); // a late copy is no error of the message
+      if (signal) offAbort(signal, close);
+      close();
     }
   }
 
@@ -83,7 +86,7 @@ export class Handover {
     }
     const [length, token] = offerOf(received);
     if (length > memory.length) throw tooLong(length, memory.length);
-    const remote = await this.#met;
+    const remote = await this.#peer.promise;
     await remote.read(token, memory.slice(0, length), { ...(signal && { signal }) });
     return length;
   }

@@ -90,14 +90,7 @@ export class FabricAgent extends Agent {
     const { provider, driver, node, nics, heartbeat, require, ...ofAgent } = options;
     super(ofAgent);
     Object.assign(this, { protocol: undefined }); // for http:// and https://
-    this.#options = {
-      ...(provider !== undefined && { provider }),
-      ...(driver !== undefined && { driver }),
-      ...(node !== undefined && { node }),
-      ...(nics !== undefined && { nics }),
-      ...(heartbeat !== undefined && { heartbeat }),
-      ...(require !== undefined && { require }),
-    };
+    this.#options = options;
   }
 
   /** @internal The name of the origin, and, over TLS, of the options that decide whom it trusts. */

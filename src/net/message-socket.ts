@@ -1,4 +1,6 @@
 import { EventEmitter } from 'node:events';
+import { checkAnySignal, checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
 import { connectionError, errorOfPeer } from './errors.js';
@@ -32,6 +34,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   readonly #writer = new MessageWriter();
   readonly #reader: MessageReader;
   readonly #handover: Handover;
+  readonly #signal: AbortSignal | undefined;
   #session: Session | undefined;
   #stream = 0;
   #address: Address = NO_ADDRESS;
@@ -55,15 +58,20 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       Math.min(maxMessageLength, LONGEST),
     );
     this.#handover = new Handover(engine, (kind, bytes) => this.#writer.add(kind, bytes));
-    if (signal?.aborted) this.destroy(signal.reason);
-    else signal?.addEventListener('abort', () => this.destroy(signal.reason), { once: true });
+    this.#signal = checkAnySignal(signal);
+    if (signal?.aborted) this.#abort();
+    else if (signal) onAbort(signal, this.#abort);
   }
+
+  readonly #abort = (): void => {
+    this.destroy(reasonOf(this.#signal as AbortSignal) as Error);
+  };
 
   /** @internal Opens a stream of the session that `connecting` resolves to. */
   connect(connecting: Promise<Session>): this {
     connecting.then(
       (session) => {
-        if (this.#isClosed) return;
+        if (this.#isClosed) return session.release();
         if (session.error) return this.destroy(session.error);
         this.#join(session);
         this.#stream = session.open(this.#owner, Mode.Messages);
@@ -231,7 +239,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#isReading = true;
     try {
       for (;;) {
-        signal?.throwIfAborted();
+        checkSignal(signal);
         if (this.#error && this.#early !== null) throw this.#error;
         const received = this.#early === undefined && this.#isMet ? this.#read() : this.#early;
         if (received === null) {
@@ -248,13 +256,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     }
   }
 
-  async #arrival(signal: AbortSignal | undefined): Promise<void> {
-    const wake = () => this.#wake();
-    signal?.addEventListener('abort', wake, { once: true });
-    await new Promise<void>((resolve) => {
+  #arrival(signal: AbortSignal | undefined): Promise<void> {
+    const arrival = new Promise<void>((resolve) => {
       this.#arrived = resolve;
     });
-    signal?.removeEventListener('abort', wake);
+    return signal ? within(arrival, { signal, timeout: undefined }, 'receive') : arrival;
   }
 
   #wake(): void {
@@ -287,6 +293,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   destroy(error?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    if (this.#signal) offAbort(this.#signal, this.#abort);
     this.#error = error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed');
     const session = this.#session;
     if (session && this.#stream > 0) session.destroy(this.#stream);

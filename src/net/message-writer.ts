@@ -61,11 +61,7 @@ export class MessageWriter {
       this.flush();
       this.#send(bytes);
     }
-    return this.#unsent.length === 0 ? DONE : this.drained();
-  }
-
-  /** Resolves when everything was accepted. */
-  drained(): Promise<void> {
+    if (this.#unsent.length === 0) return DONE;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
     });

@@ -2,6 +2,7 @@ import { expecting } from '../base/channels.js';
 import { checkInteger } from '../base/checks.js';
 import { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
+import { throwLater } from '../base/throw-later.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Endpoint } from '../endpoint/compose.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
@@ -81,18 +82,17 @@ export class Port implements RequestOwner {
   readonly #leaving = new Map<string, Promise<void>>();
   #references = 0;
 
-  private constructor(endpoint: PortEndpoint, reads: boolean, heartbeat: Heartbeat) {
+  private constructor(endpoint: PortEndpoint, reads: boolean, heartbeat: Required<Heartbeat>) {
     this.reads = reads;
     const { engine } = endpoint.limits;
-    const { interval, limit } = { ...HEARTBEAT, ...heartbeat };
     this.#endpoint = endpoint;
     this.packetSize = Math.min(PACKET, endpoint.maxMsgSize);
     this.#handle = native.netPort(engine.handle, endpoint.handle, {
       watch: engine.begin(Kind.Owner, this),
       packetSize: this.packetSize,
       reads,
-      heartbeat: interval,
-      silence: limit,
+      heartbeat: heartbeat.interval,
+      silence: heartbeat.limit,
     });
     endpoint.unref();
   }
@@ -102,14 +102,14 @@ export class Port implements RequestOwner {
 
   /** The port with these options. Each call that succeeds needs a release(). */
   static async take(options: PortOptions): Promise<Port> {
-    const { provider, driver, node, domain, number, heartbeat = {} } = options;
-    const { interval = HEARTBEAT.interval, limit = HEARTBEAT.limit } = heartbeat;
+    const { provider, driver, node, domain, number } = options;
+    const { interval = HEARTBEAT.interval, limit = HEARTBEAT.limit } = options.heartbeat ?? {};
     checkInteger('heartbeat.interval', interval, 1, MAX_HEARTBEAT);
     checkInteger('heartbeat.limit', limit, 1, MAX_HEARTBEAT);
     const key = JSON.stringify([provider, driver, node, domain, number, interval, limit]);
     let opened = Port.#ports.get(key);
     if (opened === undefined || opened.port?.isWorn) {
-      opened = new Opened(Port.#open(options));
+      opened = new Opened(Port.#open(options, { interval, limit }));
       Port.#ports.set(key, opened);
     }
     opened.users += 1;
@@ -128,8 +128,10 @@ export class Port implements RequestOwner {
     for (const [key, each] of Port.#ports) if (each === opened) Port.#ports.delete(key);
   }
 
-  static async #open(options: PortOptions): Promise<Port> {
-    const { provider, driver, node, domain, heartbeat = {} } = options;
+  static async #open(
+    { provider, driver, node, domain }: PortOptions,
+    heartbeat: Required<Heartbeat>,
+  ): Promise<Port> {
     const common = {
       msgOrder: [], // sessions restore the order
       ...(provider !== undefined && { provider }),
@@ -139,23 +141,16 @@ export class Port implements RequestOwner {
     };
     if (/efa|shm/.test(provider ?? '')) {
       try {
-        const endpoint = await expecting('FI_ENODATA', () =>
+        const endpoint = (await expecting('FI_ENODATA', () =>
           open({ ...common, caps: ['FI_MSG', 'FI_RMA'] }),
-        );
-        return new Port(
-          endpoint as PortEndpoint,
-          readsByItself(endpoint as PortEndpoint),
-          heartbeat,
-        );
+        )) as PortEndpoint;
+        return new Port(endpoint, readsByItself(endpoint), heartbeat);
       } catch (error) {
         if (!FabricError.is(error) || error.code !== 'FI_ENODATA') throw error;
       }
     }
-    return new Port(
-      (await open({ ...common, caps: ['FI_MSG'] })) as PortEndpoint,
-      false,
-      heartbeat,
-    );
+    const endpoint = (await open({ ...common, caps: ['FI_MSG'] })) as PortEndpoint;
+    return new Port(endpoint, false, heartbeat);
   }
 
   /** Closes the endpoint after the last user. */
@@ -244,14 +239,11 @@ export class Port implements RequestOwner {
   completed(): void {
     const events = native.netPortEvents(this.#handle);
     for (let at = 0; at < events.length; at += 4) {
-      const [session, kind, stream, value] = events.subarray(at, at + 4) as unknown as number[];
-      const carried = this.#sessions.get(session as number);
+      const carried = this.#sessions.get(events[at] as number);
       try {
-        carried?.told(kind as number, stream as number, value as number);
+        carried?.told(events[at + 1] as number, events[at + 2] as number, events[at + 3] as number);
       } catch (error) {
-        queueMicrotask(() => {
-          throw error;
-        });
+        throwLater(error);
       }
     }
   }

@@ -90,18 +90,13 @@ export interface Link {
   readonly address: Uint8Array;
 }
 
-function placesOf({ provider, driver, node, nics, heartbeat }: FabricOptions): PortOptions[] {
-  const common = {
-    ...(provider !== undefined && { provider }),
-    ...(driver !== undefined && { driver }),
-    ...(node !== undefined && { node }),
-    ...(heartbeat !== undefined && { heartbeat }),
-  };
+function placesOf(options: FabricOptions): PortOptions[] {
+  const { provider, nics } = options;
   if (provider !== undefined && /efa/.test(provider)) {
-    const places = nicsOf(provider).map((domain) => ({ ...common, domain }));
+    const places = nicsOf(provider).map((domain) => ({ ...options, domain }));
     if (places.length > 0) return places.slice(0, nics ?? DEFAULT_NICS);
   }
-  return Array.from({ length: nics ?? 1 }, (_, number) => ({ ...common, number }));
+  return Array.from({ length: nics ?? 1 }, (_, number) => ({ ...options, number }));
 }
 
 // efa-direct has other endpoints on the same NICs.

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { FabricError } from '../base/errors.js';
+import { throwLater } from '../base/throw-later.js';
 import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
 import { type NetSessionState, netSessions } from '../diagnostics/net-state.js';
@@ -54,6 +55,8 @@ export class Session implements Carried {
   opened: ((stream: number, mode: number) => void) | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
+  /** Whether the session ends with its only socket. */
+  isOfOneSocket = false;
   readonly #owners = new Map<number, StreamOwner>();
   readonly #controlPath: ControlPath;
   readonly #require: 'fabric' | undefined;
@@ -196,13 +199,13 @@ export class Session implements Carried {
 
   /** Ends both sides: with a reset if the peer's bytes were not all taken. */
   destroy(stream: number): void {
-    this.#owners.delete(stream);
+    this.#remove(stream);
     native.netDestroy(this.handle, stream);
     this.#schedule();
   }
 
   reset(stream: number, errno: number): void {
-    this.#owners.delete(stream);
+    this.#remove(stream);
     native.netReset(this.handle, stream, errno);
     this.#schedule();
   }
@@ -223,6 +226,18 @@ export class Session implements Carried {
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
   close(): void {
     this.hold(1); // until it has ended
+    this.#isClosing = true;
+    this.#schedule();
+  }
+
+  #remove(stream: number): void {
+    this.#owners.delete(stream);
+    this.release();
+  }
+
+  /** Ends a session of one socket that has left, or that was destroyed before it could open. */
+  release(): void {
+    if (!this.isOfOneSocket || this.#owners.size > 0) return;
     this.#isClosing = true;
     this.#schedule();
   }
@@ -266,9 +281,7 @@ export class Session implements Carried {
       try {
         this.told(events[at] as number, events[at + 1] as number, events[at + 2] as number);
       } catch (error) {
-        queueMicrotask(() => {
-          throw error;
-        });
+        throwLater(error);
       }
     }
   }
@@ -286,7 +299,7 @@ export class Session implements Carried {
         owner?.accepted();
         break;
       case NetEvent.Refused:
-        this.#owners.delete(stream);
+        this.#remove(stream);
         owner?.refused(value);
         break;
       case NetEvent.Readable:
@@ -296,7 +309,7 @@ export class Session implements Carried {
         owner?.writable();
         break;
       case NetEvent.Reset:
-        this.#owners.delete(stream);
+        this.#remove(stream);
         owner?.reset(value);
         break;
       case NetEvent.Delivered:

@@ -1,4 +1,5 @@
 import { asCancellation } from '../base/cancellation.js';
+import { throwLater } from '../base/throw-later.js';
 import type { TransferEvents } from '../contract/native.js';
 import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from './errors.js';
@@ -106,9 +107,7 @@ export class NativeEvents {
     try {
       this.#deliver(kind, id, status, text, from, bytes);
     } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
+      throwLater(error);
     }
     this.changed();
   };

@@ -146,7 +146,20 @@ test('upgrade() turns both ends of a connection into sockets of a session', asyn
   const [a, b] = await Promise.all([upgrade(raw), accepted.then(([socket]) => upgrade(socket))]);
   a.end('to b');
   expect(Buffer.concat(await b.toArray()).toString()).toBe('to b');
+  const ended = Promise.all([raw, ...(await accepted)].map((each) => once(each, 'close')));
   await Promise.all([a, b].map((socket) => socket.resume().closed || once(socket, 'close')));
+  await ended;
+});
+
+test('a connection ends when the only socket that upgrade() has made of it is destroyed', async () => {
+  const server = createServer({}, (socket) => void socket.resume()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const raw = tcp.connect((server.address() as tcp.AddressInfo).port, '127.0.0.1');
+  const socket = await upgrade(raw);
+  await once(socket, 'connect');
+  socket.destroy();
+  await once(raw, 'close');
 });
 
 test('upgrade() reaches a server of this module', async () => {

@@ -7,45 +7,18 @@ import * as tcp from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { dumpState } from 'libfabric';
-import {
-  attach,
-  connect,
-  createServer,
-  FabricAgent,
-  type FabricServer,
-  type FabricSocket,
-} from 'libfabric/net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { attach, connect, FabricAgent, type FabricSocket } from '../../dist/net/index.js';
 import { pattern } from '../support/bytes.js';
 import { slow } from '../support/cases.js';
 import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
 import { runProgram } from '../support/lifecycle.js';
+import { HOST, pair, serve } from '../support/net-pair.js';
 import { testFaults, withSoftefa } from '../support/softefa.js';
 
 const faults = testFaults();
 const program = (name: string) =>
   fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
-
-async function serve(options: object): Promise<[FabricServer, number]> {
-  const server = createServer(options).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return [server, (server.address() as tcp.AddressInfo).port];
-}
-
-async function pair(
-  options: object,
-  ofClient: object = options,
-): Promise<[FabricSocket, FabricSocket]> {
-  const [server, port] = await serve(options);
-  const client = connect({ port, host: '127.0.0.1', ...ofClient });
-  const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
-  onTestFinished(() => {
-    client.destroy();
-    peer.destroy();
-  });
-  return [client, peer];
-}
 
 /** Everything that a socket reads until the end. */
 async function bytesOf(socket: FabricSocket): Promise<Buffer> {
@@ -196,6 +169,21 @@ test('a session over TLS has the certificate of the peer', async () => {
   for (const socket of [client, peer]) {
     expect([socket.encrypted, socket.authorized]).toEqual([true, true]);
     expect(socket.getPeerCertificate()).toMatchObject({ subject: { CN: 'localhost' } });
+  }
+});
+
+test('sockets over TLS that come and go leave no session', async () => {
+  const tls = { key: TEST_KEY, cert: TEST_CERT };
+  const [server, port] = await serve({ tls, maxSessions: 1 });
+  server.on('connection', (socket) => void socket.resume());
+  const options = { port, host: HOST, tls: { ca: TEST_CERT, servername: 'localhost' } };
+  for (let i = 0; i < 3; i++) {
+    const socket = connect(options);
+    await once(socket, 'connect');
+    socket.destroy();
+    const early = connect(options); // refused, or destroyed before it has connected
+    early.on('error', () => {}).destroy();
+    while (dumpState().netSessions.length > 0) await new Promise(setImmediate);
   }
 });
 

@@ -1,12 +1,13 @@
 // Messages of libfabric/net: boundaries, order, back-pressure, ends, and memory that the peer reads.
 import '../support/softefa.js';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { getEventListeners, once } from 'node:events';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connect, createServer, type MessageSocket } from '../../dist/net/index.js';
+import { connect, type MessageSocket } from '../../dist/net/index.js';
 import { TransferEngine } from '../../dist/transfer/index.js';
 import { pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
+import { HOST, serve } from '../support/net-pair.js';
 
 const cases: [string, object][] = [
   ['shm', { provider: 'shm' }],
@@ -26,20 +27,15 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
       provider: string;
     };
 
-    async function serve(more: object = {}) {
-      const server = createServer({ ...options, ...more });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      onTestFinished(() => void server.close());
-      return { server, port: (server.address() as AddressInfo).port };
-    }
-
-    async function pair(ofClient: object = {}, ofServer = ofClient): Promise<MessageSocket[]> {
-      const { server, port } = await serve(ofServer);
+    async function pair(
+      ofClient: object = {},
+      ofServer = ofClient,
+    ): Promise<[MessageSocket, MessageSocket]> {
+      const [server, port] = await serve({ ...options, ...ofServer });
       const accepted = once(server, 'messages');
       const client = connect({
         port,
-        host: '127.0.0.1',
+        host: HOST,
         mode: 'messages',
         ...options,
         ...ofClient,
@@ -72,7 +68,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a message may be changed when send() has resolved', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const message = Buffer.alloc(100_000);
       const read = (async () => {
         for (let i = 0; i < 50; i++) {
@@ -87,7 +83,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('many short messages that nobody waits for arrive', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const sent = Array.from({ length: 20_000 }, (_, i) => client.send(`message ${i}`));
       for (let i = 0; i < sent.length; i++)
         expect(Buffer.from((await peer.receive()) as Uint8Array).toString()).toBe(`message ${i}`);
@@ -95,7 +91,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('send() waits if the peer does not receive, and goes on when it does', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const message = new Uint8Array(50_000);
       let sent = 0;
       const sending = (async () => {
@@ -109,9 +105,9 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('messages that were sent before it connects arrive', async () => {
-      const { server, port } = await serve();
+      const [server, port] = await serve(options);
       const accepted = once(server, 'messages');
-      const client = connect({ port, host: '127.0.0.1', mode: 'messages', ...options });
+      const client = connect({ port, host: HOST, mode: 'messages', ...options });
       onTestFinished(() => client.destroy());
       await client.send('early');
       client.end();
@@ -122,12 +118,12 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a message that arrives before it has connected is received', async () => {
-      const { server, port } = await serve();
+      const [server, port] = await serve(options);
       server.on('messages', (socket) => {
         socket.send('welcome').catch(() => {});
         socket.end();
       });
-      const client = connect({ port, host: '127.0.0.1', mode: 'messages', ...options });
+      const client = connect({ port, host: HOST, mode: 'messages', ...options });
       onTestFinished(() => client.destroy());
       client.end();
       const received: string[] = [];
@@ -136,7 +132,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a peer that is destroyed ends receive(), and its writer gets an error', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const received = peer.receive();
       client.destroy();
       expect(await received).toBe(undefined);
@@ -145,7 +141,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a signal ends receive(), and the next call gets the message', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const controller = new AbortController();
       const received = peer.receive({ signal: controller.signal });
       controller.abort();
@@ -155,10 +151,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a message longer than maxMessageLength ends the socket with EMSGSIZE', async () => {
-      const [client, peer] = (await pair({}, { maxMessageLength: 1000 })) as [
-        MessageSocket,
-        MessageSocket,
-      ];
+      const [client, peer] = await pair({}, { maxMessageLength: 1000 });
       await client.send(new Uint8Array(1000));
       expect((await peer.receive())?.length).toBe(1000);
       await client.send(new Uint8Array(1001));
@@ -167,13 +160,13 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('a server without a listener for messages refuses the socket', async () => {
-      const { port } = await serve();
-      const client = connect({ port, host: '127.0.0.1', mode: 'messages', ...options });
+      const [, port] = await serve(options);
+      const client = connect({ port, host: HOST, mode: 'messages', ...options });
       await expect(client.receive()).rejects.toMatchObject({ code: 'EPROTONOSUPPORT' });
     });
 
     test('two calls cannot receive at the same time', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       const first = peer.receive();
       await expect(peer.receive()).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
       await client.send('one');
@@ -181,7 +174,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     });
 
     test('await using ends the socket after what was sent', async () => {
-      const [client, peer] = (await pair()) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair();
       await client.send(new Uint8Array(300_000));
       const disposed = client[Symbol.asyncDispose]();
       expect((await peer.receive())?.length).toBe(300_000);
@@ -198,10 +191,7 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
         return engine;
       };
       const [mine, theirs] = [await open(), await open()];
-      const [client, peer] = (await pair({ engine: mine }, { engine: theirs })) as [
-        MessageSocket,
-        MessageSocket,
-      ];
+      const [client, peer] = await pair({ engine: mine }, { engine: theirs });
       const bytes = pattern(2_000_000);
       const from = await mine.register(bytes);
       const into = await theirs.allocate(2_000_000);
@@ -221,10 +211,57 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
     test('sendFrom() fails if a side has no transfer engine', async () => {
       const engine = await TransferEngine.open(engineOptions);
       onTestFinished(() => engine.close());
-      const [client, peer] = (await pair({ engine }, {})) as [MessageSocket, MessageSocket];
+      const [client, peer] = await pair({ engine }, {});
       const memory = await engine.allocate(1000);
       await expect(client.sendFrom(memory)).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
       await expect(peer.sendFrom(memory)).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
     });
   },
 );
+
+/** A socket whose server never answers. */
+async function unanswered(options: object): Promise<MessageSocket> {
+  const server = createTcpServer().listen(0, HOST);
+  await once(server, 'listening');
+  const accepted = once(server, 'connection');
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({ port, host: HOST, mode: 'messages', ...options });
+  const [control] = await accepted;
+  onTestFinished(() => {
+    socket.destroy();
+    control.destroy();
+    server.close();
+  });
+  return socket;
+}
+
+test('a signal ends sendFrom() while the socket connects', async () => {
+  const engine = await TransferEngine.open({ provider: 'shm' });
+  onTestFinished(() => engine.close());
+  const socket = await unanswered({ engine });
+  const controller = new AbortController();
+  const sent = socket.sendFrom(await engine.allocate(1000), { signal: controller.signal });
+  controller.abort();
+  await expect(sent).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('one signal may destroy many sockets, and does not keep those that are destroyed', async () => {
+  const { signal } = new AbortController();
+  const destroyed = await Promise.all(Array.from({ length: 12 }, () => unanswered({ signal })));
+  expect(getEventListeners(signal, 'abort').length).toBe(1);
+  for (const socket of destroyed) socket.destroy();
+  expect(getEventListeners(signal, 'abort').length).toBe(0);
+
+  const controller = new AbortController();
+  const aborted = await Promise.all(
+    Array.from({ length: 12 }, () => unanswered({ signal: controller.signal })),
+  );
+  const closed = aborted.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+  controller.abort();
+  for (const error of await Promise.all(closed)) expect(error).toBe(controller.signal.reason);
+});
+
+test.each([['not a signal'], [{}], [null]])('signal: %j is an error', async (signal) => {
+  const [, port] = await serve({});
+  expect(() => connect({ port, host: HOST, mode: 'messages', signal } as never)).toThrow(TypeError);
+});
