@@ -46,7 +46,8 @@ void forget(Engine& engine, uint32_t memory) {
   engine.deferSlow([&engine, memory] { engine.closings.closeMemory(memory, kNoRequest); });
 }
 
-// Faults in all pages, so that the engine is held for a shorter time during the registration.
+// Faults in all pages, so that the engine is held for a shorter time during the registration. It
+// takes 1.3 ms for 16 MiB even if they are there.
 void populate(uint8_t* base, uint64_t length) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE: Linux 5.14, glibc 2.35
   constexpr uintptr_t kPage = 4096;
@@ -62,7 +63,8 @@ class Register final : public Napi::AsyncWorker {
   Register(Napi::Env env, std::shared_ptr<Domain> domain, uint64_t access)
       : Napi::AsyncWorker(env), deferred_(env), domain_(std::move(domain)), access_(access) {}
 
-  void useBuffer(Napi::Uint8Array view) {
+  void useBuffer(Napi::Uint8Array view, bool wasRegistered) {
+    wasRegistered_ = wasRegistered;
     backing_ = backingOf(Env(), view.ArrayBuffer(), "buffer");
     base_ = view.Data();
     length_ = view.ByteLength();
@@ -89,7 +91,7 @@ class Register final : public Napi::AsyncWorker {
         base_ = device_->base;
       } else if (base_ == nullptr) {
         allocate();
-      } else {
+      } else if (!wasRegistered_) {
         populate(base_, length_);
       }
       const Hold hold(domain_->engine());
@@ -165,6 +167,7 @@ class Register final : public Napi::AsyncWorker {
   bool hugePages_ = false;
   bool shared_ = false;
   int numaNode_ = -1;
+  bool wasRegistered_ = false;
   Napi::ObjectReference buffer_;
   Backing backing_;
   std::optional<DeviceMemory> device_;
@@ -179,11 +182,11 @@ Napi::Value start(std::unique_ptr<Register> worker) {
   return promise;
 }
 
-// memoryRegister(domain, bytes, access): { memory, key, address }
+// memoryRegister(domain, bytes, access, wasRegistered): { memory, key, address }
 Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
                                            flagsFromJs(args[2], kMrAccess, "access"));
-  worker->useBuffer(args[1].As<Napi::Uint8Array>());
+  worker->useBuffer(args[1].As<Napi::Uint8Array>(), args[3].ToBoolean());
   return start(std::move(worker));
 }
 

@@ -40,10 +40,12 @@ export interface NativeMemory {
   // int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t access, uint64_t offset,
   //               uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
   // uint64_t fi_mr_key(struct fid_mr *mr)
+  /** `wasRegistered`: an earlier registration has faulted in the pages. */
   memoryRegister(
     domain: Handle<'Domain'>,
     bytes: Uint8Array,
     access: readonly string[],
+    wasRegistered: boolean,
   ): Promise<NativeRegion>;
   // int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
   memoryRegisterDevice(

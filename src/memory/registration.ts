@@ -56,7 +56,7 @@ export async function register(
   const wait = checkWait(options);
   refuseUnsteady(bytes.buffer, 'buffer');
   const registering = async () => {
-    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
+    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, false));
     return orForget(engine, region, () => new MemoryRegion(engine, region, bytes, rights));
   };
   return orClosed(registering(), wait);
