@@ -84,12 +84,23 @@ class LoopDriver final : public Driver {
     return others > 0 ? Clock::duration::zero() : kSpin;
   }
 
+  // Whether something else waits for its turn in the event loop, such as the callback of a
+  // setImmediate().
+  bool isLoopWanted() {
+    if (!awake_) return false;
+    uv_idle_stop(&idle_);  // it would make uv_backend_timeout() return 0
+    const bool isWanted = uv_backend_timeout(idle_.loop) == 0;
+    uv_idle_start(&idle_, [](uv_idle_t*) {});
+    return isWanted;
+  }
+
   void step(Clock::duration spin) {
     std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
     if (!lock) return;  // a registration holds the engine; retry in the next iteration
     const auto start = Clock::now();
     auto now = start;
     auto lastWork = start;
+    bool isWanted = false;
     for (unsigned turns = 1;; ++turns) {
       unsigned work = engine_.turn();
       if (engine_.hasCompletions()) {
@@ -97,13 +108,14 @@ class LoopDriver final : public Driver {
         ++engine_.control().stats.wakeups;
         drain_();
         if (stopped_) return;
+        isWanted = isLoopWanted();
         lock.lock();
         ++work;
       }
       now = Clock::now();
       if (work > 0) lastWork = lastWork_ = now;
       if (now - start > kFairness) break;
-      if (work == 0 && (!engine_.busy() || now - lastWork >= spin)) break;
+      if (work == 0 && (isWanted || !engine_.busy() || now - lastWork >= spin)) break;
       if (turns % kTurnsPerYield == 0) sched_yield();
     }
     if (lastWork != start && engine_.control().sleeping.load() != 0) awake();
