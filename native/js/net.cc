@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../net/session.h"
+#include "../util/copy_bytes.h"
 #include "addon.h"
 #include "exports.h"
 #include "handle.h"
@@ -138,7 +139,7 @@ Napi::Value netTake(const Napi::CallbackInfo& args) {
   const auto bytes = Napi::Buffer<uint8_t>::New(args.Env(), length);
   uint8_t* to = bytes.Data();
   for (const net::Chunk& chunk : chunks) {
-    std::memcpy(to, chunk.data(), chunk.size());
+    copyBytes(to, chunk.data(), chunk.size());
     to += chunk.size();
   }
   return bytes;

@@ -4,10 +4,10 @@ namespace fab::net {
 
 namespace {
 
-constexpr size_t kBlock = 2 << 20;
-constexpr size_t kMostBlocks = 128;  // 256 MiB
-constexpr size_t kSharedBlock = 512 << 10;
-constexpr size_t kMostSharedBlocks = 16;  // 8 MiB of a session
+constexpr size_t kBlock = 2 << 20;  // a huge page
+constexpr size_t kMost = 256 << 20;
+constexpr size_t kFirstShared = 512 << 10;
+constexpr size_t kMostShared = 8 << 20;  // of a session
 
 }  // namespace
 
@@ -25,17 +25,18 @@ BufferRef makeBuffer(size_t size) {
 }
 
 BufferPool& BufferPool::packets() {
-  static const auto pool = std::make_shared<BufferPool>(kPacket, kBlock, kMostBlocks, false);
+  static const auto pool =
+      std::make_shared<BufferPool>(kPacket, kMost, Blocks{kBlock, false, false});
   return *pool;
 }
 
 BufferPool& BufferPool::places() {
-  static const auto pool = std::make_shared<BufferPool>(kPlace, kBlock, kMostBlocks, false);
+  static const auto pool = std::make_shared<BufferPool>(kPlace, kMost, Blocks{kBlock, true, false});
   return *pool;
 }
 
 std::shared_ptr<BufferPool> BufferPool::shared() {
-  return std::make_shared<BufferPool>(kPlace, kSharedBlock, kMostSharedBlocks, true);
+  return std::make_shared<BufferPool>(kPlace, kMostShared, Blocks{kFirstShared, true, true});
 }
 
 BufferRef BufferPool::take(Use use) {
@@ -54,11 +55,13 @@ BufferRef BufferPool::take(Use use) {
 }
 
 bool BufferPool::grow() {
-  auto memory = SharedBlock::allocate(blockSize_);
+  const size_t blockSize = blocks_.empty() ? kind_.first : kBlock;
+  auto memory = SharedBlock::allocate(blockSize);
   if (!memory) return false;
-  blocks_.push_back(std::make_unique<Block>(Block{std::move(memory), isShared_}));
+  if (kind_.isPopulated) memory->populate();
+  blocks_.push_back(std::make_unique<Block>(Block{std::move(memory), kind_.isShared}));
   const Block& block = *blocks_.back();
-  for (size_t offset = 0; offset + size_ <= blockSize_; offset += size_) {
+  for (size_t offset = 0; offset + size_ <= blockSize; offset += size_) {
     buffers_.push_back(
         std::make_unique<Buffer>(Buffer{block.memory->data() + offset, size_, &block}));
     free_.push_back(buffers_.back().get());

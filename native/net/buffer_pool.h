@@ -41,11 +41,14 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // For what the peer of one session reads. No other session may have memory in these blocks.
   static std::shared_ptr<BufferPool> shared();
 
-  BufferPool(size_t size, size_t blockSize, size_t mostBlocks, bool isShared)
-      : size_(size),
-        blockSize_(blockSize),
-        most_(mostBlocks * (blockSize / size)),
-        isShared_(isShared) {}
+  struct Blocks {
+    size_t first;      // bytes of the first one
+    bool isPopulated;  // with huge pages, if there are any: a process copies from another's faster
+    bool isShared;
+  };
+  // Buffers of `size` bytes, `most` bytes in all.
+  BufferPool(size_t size, size_t most, const Blocks& kind)
+      : size_(size), most_(most / size), kind_(kind) {}
 
   // Packets can always be made, and received, whatever programs write and do not read.
   enum class Use { kWrites, kUnread, kPackets };
@@ -57,9 +60,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   void giveBack(const Buffer* buffer);
 
   const size_t size_;
-  const size_t blockSize_;
   const size_t most_;
-  const bool isShared_;
+  const Blocks kind_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::unique_ptr<Buffer>> buffers_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "../util/copy_bytes.h"
 #include "buffer_pool.h"
 
 namespace fab::net {
@@ -21,7 +21,7 @@ struct Chunk {
   size_t size() const { return end - begin; }
   size_t room() const { return limit > end ? limit - end : 0; }
   void append(const uint8_t* bytes, size_t length) {
-    std::memcpy(buffer->data + end, bytes, length);
+    copyBytes(buffer->data + end, bytes, length);
     end += length;
   }
 };
@@ -64,7 +64,7 @@ class ByteQueue {
     while (length > 0) {
       Chunk& first = chunks_[first_];
       const size_t part = std::min(length, first.size());
-      std::memcpy(to, first.data(), part);
+      copyBytes(to, first.data(), part);
       to += part;
       length -= part;
       size_ -= part;

@@ -2,8 +2,9 @@
 #include "session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "../util/copy_bytes.h"
 
 namespace fab::net {
 
@@ -149,7 +150,7 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
     grant(*found);
   }
   for (const Chunk& chunk : whole) {
-    std::memcpy(to, chunk.data(), chunk.size());
+    copyBytes(to, chunk.data(), chunk.size());
     to += chunk.size();
   }
   return Taken::kBytes;

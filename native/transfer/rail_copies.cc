@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
+#include "../util/copy_bytes.h"
 #include "rail.h"
 #include "shared_file.h"
 #include "transfer_engine.h"
@@ -109,7 +109,7 @@ bool Rail::copySlice(const Order& order, const Slice& slice) {
   for (size_t left = slice.length; left > 0;) {
     const Part ahead = parts.next();  // may be of the next slice
     prefetch(ahead);
-    std::memcpy(writes ? part.there : part.here, writes ? part.here : part.there, part.length);
+    copyBytes(writes ? part.there : part.here, writes ? part.here : part.there, part.length);
     left -= part.length;
     part = ahead;
   }

@@ -14,10 +14,16 @@ namespace fab {
 class SharedBlock {
  public:
   static std::shared_ptr<SharedBlock> allocate(size_t size, int mapFlags = 0) {
-    void* memory =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | mapFlags, -1, 0);
+    // Linux aligns to huge pages by itself since 6.7.
+    const size_t slack = mapFlags == 0 && size % kHugePage == 0 ? kHugePage : 0;
+    void* const memory = mmap(nullptr, size + slack, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | mapFlags, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
-    return std::make_shared<SharedBlock>(memory, size);
+    auto* const begin = static_cast<uint8_t*>(memory);
+    const size_t before = slack == 0 ? 0 : slack - reinterpret_cast<uintptr_t>(begin) % kHugePage;
+    if (before > 0) munmap(begin, before);
+    if (slack > before) munmap(begin + before + size, slack - before);
+    return std::make_shared<SharedBlock>(begin + before, size);
   }
 
   SharedBlock(void* memory, size_t size) : memory_(memory), size_(size) {}
@@ -39,6 +45,8 @@ class SharedBlock {
   size_t size() const { return size_; }
 
  private:
+  static constexpr size_t kHugePage = 2 << 20;
+
   void* memory_;
   size_t size_;
 };

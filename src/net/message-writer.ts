@@ -23,7 +23,8 @@ interface Unsent {
 export class MessageWriter {
   #write: ((bytes: Uint8Array, from: number) => number) | undefined;
   #stage = new Uint8Array(STAGE);
-  #staged = 0;
+  #flushed = 0;
+  #staged = 0; // the stage has records from #flushed on
   #isScheduled = false;
   readonly #unsent: Unsent[] = [];
   #waiting: { resolve(): void; reject(error: Error): void }[] = [];
@@ -37,7 +38,7 @@ export class MessageWriter {
 
   /** Whether everything was accepted. */
   get isEmpty(): boolean {
-    return this.#staged === 0 && this.#unsent.length === 0;
+    return this.#staged === this.#flushed && this.#unsent.length === 0;
   }
 
   /** Adds a record. The promise resolves when its bytes may be changed, and there is room for more. */
@@ -45,7 +46,7 @@ export class MessageWriter {
     if (this.#error) return Promise.reject(this.#error);
     const { length } = bytes;
     const isSmall = length <= SMALL;
-    if (this.#staged + HEADER + (isSmall ? length : 0) > STAGE) this.flush();
+    if (this.#staged + HEADER + (isSmall ? length : 0) > STAGE) this.#clearStage();
     const at = this.#staged;
     const stage = this.#stage;
     stage[at] = length;
@@ -81,11 +82,16 @@ export class MessageWriter {
 
   flush(): void {
     const staged = this.#staged;
-    if (staged === 0) return;
-    this.#staged = 0;
-    this.#send(this.#stage.subarray(0, staged));
-    const last = this.#unsent.at(-1);
-    if (last?.bytes.buffer === this.#stage.buffer) this.#stage = new Uint8Array(STAGE);
+    if (staged === this.#flushed) return;
+    this.#send(this.#stage.subarray(this.#flushed, staged));
+    this.#flushed = this.#unsent.length > 0 ? staged : 0;
+    this.#staged = this.#flushed;
+  }
+
+  #clearStage(): void {
+    this.flush();
+    if (this.#unsent.length > 0) this.#stage = new Uint8Array(STAGE);
+    this.#flushed = this.#staged = 0;
   }
 
   #send(bytes: Uint8Array): void {
@@ -108,7 +114,7 @@ export class MessageWriter {
   /** Sends no more. */
   fail(error: Error): void {
     this.#error ??= error;
-    this.#staged = 0;
+    this.#staged = this.#flushed;
     this.#unsent.length = 0;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
