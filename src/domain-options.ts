@@ -29,8 +29,9 @@ export interface DomainOptions {
    */
   readonly idle?: number;
   /**
-   * Milliseconds for which the event loop polls for more completions after it has read some, instead of waiting for a
-   * wake-up of the driver's thread. If omitted, 0. It takes a core while it polls. Only for the driver 'thread'.
+   * Milliseconds for which the event loop itself runs the engine after it has read completions, instead of waiting for a
+   * wake-up of the driver's thread. If omitted, 0. During long callbacks, and while the engine works most of the time, the
+   * thread runs it. Only for the driver 'thread'.
    */
   readonly busyPoll?: number;
 }

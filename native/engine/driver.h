@@ -19,7 +19,7 @@ struct DriverOptions {
   std::vector<int> affinity;                  // cores of the thread driver, empty: any
   std::chrono::microseconds spin{1000};       // polls continuously this long after the last work
   std::chrono::microseconds idle{1000};       // then polls at this interval
-  std::chrono::microseconds busyPoll{0};      // the event loop polls this long after completions
+  std::chrono::microseconds busyPoll{0};      // the event loop runs the engine after completions
   std::function<bool()> canSleep;             // whether an idle driver may wait on the descriptors
   std::function<std::vector<int>()> waitFds;  // the file descriptors of completion queues
 };
@@ -57,6 +57,8 @@ class Driver {
   virtual std::shared_ptr<PollThread> thread() const { return nullptr; }
   // Called when there are submissions and the engine has announced that it sleeps.
   virtual void wake() {}
+  // Called when a ring is full: lets the engine make room.
+  virtual void makeRoom() {}
   // Called when the first request becomes pending, the last one settles, or control.unref changes.
   // The event loop stays alive while keepsLoop() is true.
   virtual void ref() {}

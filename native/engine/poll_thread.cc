@@ -112,7 +112,7 @@ bool PollThread::pass() {
 bool PollThread::turn(PolledEngine& polled) {
   Engine& engine = polled.engine;
   auto& ownership = polled.ownership;
-  if (engine.holdWanted()) {
+  if (engine.holdWanted() || (polled.loan.exists() && polled.loan.persists(Clock::now()))) {
     if (ownership.owns_lock()) ownership.unlock();
     return false;
   }
@@ -120,7 +120,9 @@ bool PollThread::turn(PolledEngine& polled) {
   const unsigned work = engine.turn();
   if (polled.stopping.load(std::memory_order_relaxed)) return false;
   const bool toldByClient = engine.clientNotified();
-  if ((engine.hasCompletions() && polled.notify()) || toldByClient) {
+  const bool hasCompletions = engine.hasCompletions();
+  if (hasCompletions && polled.options.busyPoll.count() > 0) ownership.unlock();  // for a loan
+  if ((hasCompletions && polled.notify()) || toldByClient) {
     lastWork_ = Clock::now();
     sched_yield();  // the event loop may be waiting for this core
     return true;
@@ -142,6 +144,7 @@ void PollThread::rest() {
 bool PollThread::spins() const {
   const auto idle = Clock::now() - lastWork_;
   return std::any_of(engines_.begin(), engines_.end(), [&](const PolledEngine* polled) {
+    if (polled->loan.exists()) return false;
     const bool owned = polled->ownership.owns_lock();
     return idle < (owned ? spinTime(polled->engine, polled->options) : polled->options.spin);
   });
@@ -165,6 +168,7 @@ void PollThread::sleep() {
       for (const int fd : polled->options.waitFds()) fds.push_back({fd, POLLIN, 0});
     }
     timeout = std::min(timeout, polled->options.idle);
+    if (polled->loan.exists()) continue;
     polled->engine.control().sleeping.store(1);  // and is in no provider call
     wanted |= isWanted(polled->engine);
   }

@@ -10,6 +10,7 @@
 
 #include "driver.h"
 #include "engine.h"
+#include "loan.h"
 
 namespace fab {
 
@@ -21,9 +22,11 @@ struct PolledEngine {
   Engine& engine;
   const DriverOptions options;
   const std::function<bool()> notify;  // wakes the event loop if needed: true if it did
+  Loan loan;
   std::atomic<bool> stopping{false};
   bool ended = false;  // the thread no longer uses the engine; under the thread's mutex
-  // Held by the thread, except while it sleeps or somebody else wants to hold the engine.
+  // Held by the thread, except while it sleeps, during a loan, or if somebody else wants to hold
+  // the engine.
   std::unique_lock<std::timed_mutex> ownership{engine.ownership(), std::defer_lock};
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -16,7 +17,11 @@ class SubmissionRing {
   SubmissionRing(Control& control, Operation* entries, uint32_t capacity)
       : control_(control), entries_(entries), mask_(capacity - 1), copy_(1 + kMaxBlocks) {}
 
-  bool empty() const { return control_.submissionTail.load(std::memory_order_seq_cst) == head_; }
+  // Also a thread that does not own the engine may ask.
+  bool empty() const {
+    return control_.submissionTail.load(std::memory_order_seq_cst) ==
+           head_.load(std::memory_order_relaxed);
+  }
 
   // Passes operations to consume(operation) until `limit` entries are consumed or the ring is
   // empty. The blocks of an operation follow it in memory. Discards the content of the ring if it
@@ -24,25 +29,29 @@ class SubmissionRing {
   template <typename Consume>
   uint32_t drain(uint32_t limit, Consume&& consume) {
     const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
-    const uint32_t first = head_;
+    const uint32_t first = head_.load(std::memory_order_relaxed);
     if (first == tail) return 0;
-    while (head_ != tail && head_ - first < limit) {
-      const uint32_t size = copyNext(tail - head_);
+    uint32_t head = first;
+    while (head != tail && head - first < limit) {
+      const uint32_t size = copyNext(head, tail - head);
       if (size == 0) {
-        head_ = tail;
+        head = tail;
+        head_.store(head, std::memory_order_relaxed);
         break;
       }
       if (copy_[0].code != OpCode::kNop) consume(copy_[0]);
-      head_ += size;
+      head += size;
+      head_.store(head, std::memory_order_relaxed);
     }
-    control_.submissionHead.store(head_, std::memory_order_release);
-    return head_ - first;
+    control_.submissionHead.store(head, std::memory_order_release);
+    return head - first;
   }
 
   // Discards the cancellations of a request that are in the ring. JavaScript must not be writing.
   void discardCancels(uint32_t request) {
     const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
-    for (uint32_t at = head_; at != tail && tail - at <= mask_ + 1;) {
+    for (uint32_t at = head_.load(std::memory_order_relaxed);
+         at != tail && tail - at <= mask_ + 1;) {
       Operation& operation = entries_[at & mask_];
       at += 1u + operation.blocks;
       if (operation.code != OpCode::kCancel || operation.memory != request) continue;
@@ -55,8 +64,8 @@ class SubmissionRing {
 
   // Copies the operation at the head, and returns its number of entries. Returns 0 if it has more
   // than there are, or does not end before the ring does.
-  uint32_t copyNext(uint32_t left) {
-    const uint32_t at = head_ & mask_;
+  uint32_t copyNext(uint32_t head, uint32_t left) {
+    const uint32_t at = head & mask_;
     std::memcpy(&copy_[0], &entries_[at], sizeof(Operation));
     const uint32_t size = 1u + copy_[0].blocks;
     if (left > mask_ + 1 || size > left || size > mask_ + 1 - at) return 0;
@@ -69,7 +78,7 @@ class SubmissionRing {
   Control& control_;
   Operation* entries_;
   uint32_t mask_;
-  uint32_t head_ = 0;
+  std::atomic<uint32_t> head_{0};
   std::vector<Operation> copy_;
 };
 

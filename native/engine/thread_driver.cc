@@ -1,7 +1,11 @@
-// The default driver: a native thread, so that the event loop never runs provider code.
+// The default driver: a native thread, so that the event loop never runs provider code, unless the
+// program asks for it with busyPoll.
+#include <sched.h>
+
 #include <system_error>
 
 #include "driver.h"
+#include "loop_turns.h"
 #include "poll_thread.h"
 
 namespace fab {
@@ -10,6 +14,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// If the engine works for most of this time, the thread runs it for the next: JavaScript then has
+// the event loop for itself.
+constexpr auto kJudgedTime = std::chrono::milliseconds(1);
+constexpr auto kBusyTime = std::chrono::milliseconds(10);
+
 class ThreadDriver final : public Driver {
  public:
   ThreadDriver(Engine& engine, DriverOptions options, uv_loop_t* loop, Drain drain,
@@ -17,6 +26,7 @@ class ThreadDriver final : public Driver {
       : engine_(engine),
         busyPoll_(options.busyPoll),
         drain_(drain),
+        turns_(engine, loop),
         polled_(engine, std::move(options), [this] { return notify(); }),
         thread_(std::move(thread)) {
     start(loop);
@@ -29,6 +39,15 @@ class ThreadDriver final : public Driver {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (thread_) thread_->wake();
   }
+  void makeRoom() override {
+    if (turns_.isAwake() && polled_.loan.goOn(Clock::now())) {
+      const std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
+      if (lock) engine_.turn();
+    } else {
+      wake();
+    }
+    sched_yield();  // the thread may need this core
+  }
   void ref() override {
     const bool keeps = keepsLoop(engine_);
     for (uv_handle_t* handle : handles()) keeps ? uv_ref(handle) : uv_unref(handle);
@@ -36,6 +55,8 @@ class ThreadDriver final : public Driver {
 
   std::chrono::milliseconds requestStop() override {
     if (!polled_.stopping.exchange(true)) stopAsked_ = Clock::now();
+    turns_.setAwake(false);
+    uv_check_stop(&check_);
     constexpr auto kBriefly = std::chrono::milliseconds(5);  // most end at once
     if (!lost_ && (!thread_ || thread_->waitForEnd(polled_, kBriefly))) return {};
     const auto left = timeToStop(engine_.callLimit().time());
@@ -69,7 +90,8 @@ class ThreadDriver final : public Driver {
 
  private:
   std::vector<uv_handle_t*> handles() {
-    return {reinterpret_cast<uv_handle_t*>(&async_), reinterpret_cast<uv_handle_t*>(&idle_)};
+    return {reinterpret_cast<uv_handle_t*>(&async_), reinterpret_cast<uv_handle_t*>(&check_),
+            turns_.handle()};
   }
 
   // The thread must not use the uv handle before it is initialised.
@@ -79,8 +101,8 @@ class ThreadDriver final : public Driver {
     async_.data = this;
     uv_async_init(loop, &async_,
                   [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
-    idle_.data = this;
-    uv_idle_init(loop, &idle_);
+    check_.data = this;
+    uv_check_init(loop, &check_);
     for (uv_handle_t* handle : handles()) uv_unref(handle);
   }
 
@@ -99,17 +121,36 @@ class ThreadDriver final : public Driver {
   }
 
   void deliver() {
-    if (busyPoll_.count() > 0) startPolling();
+    if (busyPoll_.count() > 0) borrow();
     drain_();
     ref();
   }
 
-  // An active idle handle keeps the event loop from waiting.
-  void startPolling() {
-    pollsUntil_ = Clock::now() + busyPoll_;
+  // Lets the event loop run the engine instead of the thread, and keeps it from waiting.
+  void borrow() {
+    const auto now = Clock::now();
+    if (now < borrowsFrom_ || !polled_.loan.begin(now)) return;
+    endsAt_ = now + busyPoll_;
+    judgedFrom_ = now;
+    working_ = {};
     engine_.control().notified.store(kPolls);
-    uv_idle_start(&idle_,
-                  [](uv_idle_t* handle) { static_cast<ThreadDriver*>(handle->data)->poll(); });
+    turns_.setAwake(true);
+    uv_check_start(&check_,
+                   [](uv_check_t* handle) { static_cast<ThreadDriver*>(handle->data)->poll(); });
+  }
+
+  void giveBack() {
+    if (polled_.loan.end()) wake();
+    stopPolling();
+  }
+
+  void stopPolling() {
+    turns_.setAwake(false);
+    uv_check_stop(&check_);
+    engine_.control().notified.store(kNotNotified);
+    // The thread has notified nobody of completions that it has written meanwhile.
+    if (hasUnread()) drain_();
+    ref();
   }
 
   // Whether JavaScript has completions to read. Engine::hasCompletions() is for the engine's
@@ -120,20 +161,48 @@ class ThreadDriver final : public Driver {
   }
 
   void poll() {
-    if (hasUnread()) return deliver();
-    if (Clock::now() < pollsUntil_) return;
-    uv_idle_stop(&idle_);
-    engine_.control().notified.store(kNotNotified);
-    // The thread has notified nobody of completions that it has written meanwhile.
-    if (hasUnread()) deliver();
+    if (!polled_.loan.goOn(Clock::now())) return stopPolling();
+    if (engine_.holdWanted()) return;
+    std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
+    if (!lock) {  // the thread ends its turn
+      if (hasUnread()) drain_();
+      sched_yield();
+      return;
+    }
+    const LoopTurns::Ran ran = turns_.run(lock, true, [this] {
+      drain_();
+      return turns_.isAwake() && polled_.loan.goOn(Clock::now());
+    });
+    if (!turns_.isAwake()) return;  // the domain was closed
+    ref();
+    if (ran.worked) endsAt_ = ran.lastWork + busyPoll_;
+    if (ran.end >= endsAt_ || isBusy(ran)) {
+      if (lock) lock.unlock();
+      giveBack();
+    }
+  }
+
+  bool isBusy(const LoopTurns::Ran& ran) {
+    working_ += ran.working;
+    const auto judged = ran.end - judgedFrom_;
+    if (judged < kJudgedTime) return false;
+    const bool isBusy = 2 * working_ > judged;
+    judgedFrom_ = ran.end;
+    working_ = {};
+    if (isBusy) borrowsFrom_ = ran.end + kBusyTime;
+    return isBusy;
   }
 
   Engine& engine_;
   const std::chrono::microseconds busyPoll_;
   Drain drain_;
+  LoopTurns turns_;
   uv_async_t async_{};
-  uv_idle_t idle_{};
-  Clock::time_point pollsUntil_;
+  uv_check_t check_{};
+  Clock::time_point endsAt_;       // of the loan, unless there is more work
+  Clock::time_point borrowsFrom_;  // no loan begins before
+  Clock::time_point judgedFrom_;
+  Clock::duration working_{};  // since then
   Clock::time_point stopAsked_;
   bool lost_ = false;
   PolledEngine polled_;

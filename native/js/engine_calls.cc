@@ -1,7 +1,4 @@
 // The functions with which JavaScript drives the engine of a domain and takes its errors.
-
-#include <sched.h>
-
 #include <vector>
 
 #include "../engine/manual.h"
@@ -21,11 +18,8 @@ void wait(Domain& domain) { waitForCompletions(domain.engine()); }
 void run(Domain& domain) { runBatch(domain.engine()); }
 void adopt(Domain& domain) { adoptRun(domain.engine()); }
 void wake(Domain& domain) { domain.driver().wake(); }
-// yield(): called when a ring is full, so that the engine's thread gets the core and makes room.
-void yield(Domain& domain) {
-  domain.driver().wake();
-  sched_yield();
-}
+// yield(): called when a ring is full, so that the engine's thread makes room.
+void yield(Domain& domain) { domain.driver().makeRoom(); }
 void ref(Domain& domain) { domain.driver().ref(); }
 
 // name(number): a hot-path function, one for all domains. V8 calls a single function 45 ns faster

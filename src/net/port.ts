@@ -20,7 +20,10 @@ export interface Heartbeat {
 export interface PortOptions {
   /** efa, shm, tcp, ... If omitted, packets travel over the control connection. */
   readonly provider?: string;
-  /** Whether a native thread or the event loop runs the endpoint. Default: 'thread'. */
+  /**
+   * Whether a native thread or the event loop runs the endpoint. Default: 'thread'. Then the event loop runs it too, for
+   * 0.2 ms after packets have arrived.
+   */
   readonly driver?: 'thread' | 'loop';
   /** The local address of the endpoint, for providers over IP. */
   readonly node?: string;
@@ -36,6 +39,8 @@ export interface PortOptions {
 const PACKET = 32 * 1024 + 192;
 const HEARTBEAT: Required<Heartbeat> = { interval: 1000, limit: 5000 };
 const MAX_HEARTBEAT = 3_600_000; // ms
+/** Milliseconds. The answer of a service often comes within it. Half a round trip takes 7 instead of 16 us (shm). */
+const BUSY_POLL = 0.2;
 
 type PortEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
@@ -135,7 +140,7 @@ export class Port implements RequestOwner {
     const common = {
       msgOrder: [], // sessions restore the order
       ...(provider !== undefined && { provider }),
-      ...(driver !== undefined && { driver }),
+      ...(driver === 'loop' ? { driver } : { busyPoll: BUSY_POLL }),
       ...(node !== undefined && { node }),
       ...(domain !== undefined && { domain }),
     };

@@ -83,6 +83,7 @@ std::shared_ptr<fab::Driver> Program::makeDriver(std::shared_ptr<fab::PollThread
   fab::DriverOptions options;
   options.spin = std::chrono::microseconds(50);  // sleeps often
   options.idle = std::chrono::microseconds(200);
+  if (kind == Kind::kBusyPoll) options.busyPoll = std::chrono::microseconds(100);
   const auto queues = [this] { return domain->engine().queues(); };
   options.canSleep = [this, queues] {
     std::vector<fid*> fids;
@@ -216,9 +217,8 @@ void Program::submitQuietly(Operation operation) {
 void Program::write(const Operation& operation) {
   Control& control = engine().control();
   while (tail_ + 1 - control.submissionHead.load() > kEntries) {
-    if (kind == Kind::kThread) {
-      domain->driver().wake();
-      sched_yield();
+    if (kind == Kind::kThread || kind == Kind::kBusyPoll) {
+      domain->driver().makeRoom();
     } else {
       fab::turnOnce(engine());
     }
@@ -240,7 +240,7 @@ void Program::read() {
   if (reading_) return;
   reading_ = true;
   Control& control = engine().control();
-  control.notified.store(0);
+  if (control.notified.load() != fab::kPolls) control.notified.store(fab::kNotNotified);
   const auto* const ring = reinterpret_cast<Completion*>(engine().completionBlock()->data());
   while (head_ != control.completionTail.load()) {
     const Completion completion = ring[head_++ % kEntries];

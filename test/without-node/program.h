@@ -16,7 +16,8 @@
 
 namespace without_node {
 
-enum class Kind { kThread, kLoop, kManual };
+// kBusyPoll: a thread, and the event loop after completions.
+enum class Kind { kThread, kBusyPoll, kLoop, kManual };
 
 struct Bytes {
   explicit Bytes(size_t size) : data(new uint8_t[size]()), length(size) {}

@@ -17,7 +17,7 @@ void endWhileRegistering(const std::string& provider, Kind kind, unsigned rounds
 // Transfers between two engines with two rails each, on two threads.
 void transfers(const std::string& provider, bool sameThread, unsigned rounds);
 // Sessions between two ports. `reads`: each reads long bytes from the memory of the other.
-void sockets(const std::string& provider, bool reads, unsigned rounds);
+void sockets(const std::string& provider, Kind kind, bool reads, unsigned rounds);
 // Parts of the engine over a fake provider.
 void batches();
 void closings();

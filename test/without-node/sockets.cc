@@ -71,8 +71,8 @@ class End {
 
 class Side {
  public:
-  Side(Environment& environment, const std::string& provider, bool reads)
-      : program(environment, provider, Kind::kThread), end(program.openEndpoint()) {
+  Side(Environment& environment, const std::string& provider, Kind kind, bool reads)
+      : program(environment, provider, kind), end(program.openEndpoint()) {
     port = std::make_shared<Port>(program.domain, end.endpoint, 0, BufferPool::kPacket, reads,
                                   Limits{});
     const fab::Hold hold(program.engine());
@@ -122,10 +122,10 @@ uint32_t openedIn(Side& side) {
 
 }  // namespace
 
-void sockets(const std::string& provider, bool reads, unsigned rounds) {
+void sockets(const std::string& provider, Kind kind, bool reads, unsigned rounds) {
   Environment environment;
-  Side a(environment, provider, reads);
-  Side b(environment, provider, reads);
+  Side a(environment, provider, kind, reads);
+  Side b(environment, provider, kind, reads);
   for (unsigned round = 0; round < std::min(rounds, 4u); ++round) {
     for (uint32_t i = 1; i <= kSessions; ++i) {
       const uint32_t number = round * kSessions + i;
