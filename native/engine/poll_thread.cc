@@ -112,12 +112,14 @@ bool PollThread::pass() {
 bool PollThread::turn(PolledEngine& polled) {
   Engine& engine = polled.engine;
   auto& ownership = polled.ownership;
-  if (engine.holdWanted() || (polled.loan.exists() && polled.loan.persists(Clock::now()))) {
+  const bool wasLent = polled.isLent;
+  polled.isLent = polled.loan.exists() && polled.loan.persists(Clock::now());
+  if (engine.holdWanted() || polled.isLent) {
     if (ownership.owns_lock()) ownership.unlock();
     return false;
   }
   if (!ownership.owns_lock() && !ownership.try_lock()) return false;
-  const unsigned work = engine.turn();
+  const unsigned work = engine.turn() + (wasLent ? 1 : 0);  // there has been some
   if (polled.stopping.load(std::memory_order_relaxed)) return false;
   const bool toldByClient = engine.clientNotified();
   const bool hasCompletions = engine.hasCompletions();

@@ -23,6 +23,7 @@ struct PolledEngine {
   const DriverOptions options;
   const std::function<bool()> notify;  // wakes the event loop if needed: true if it did
   Loan loan;
+  bool isLent = false;  // as the thread has seen
   std::atomic<bool> stopping{false};
   bool ended = false;  // the thread no longer uses the engine; under the thread's mutex
   // Held by the thread, except while it sleeps, during a loan, or if somebody else wants to hold

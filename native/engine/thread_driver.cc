@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // If the engine works for most of this time, the thread runs it for the next: JavaScript then has
-// the event loop for itself.
+// the event loop for itself. So it does after a long callback of JavaScript.
 constexpr auto kJudgedTime = std::chrono::milliseconds(1);
 constexpr auto kBusyTime = std::chrono::milliseconds(10);
 
@@ -161,7 +161,11 @@ class ThreadDriver final : public Driver {
   }
 
   void poll() {
-    if (!polled_.loan.goOn(Clock::now())) return stopPolling();
+    const auto now = Clock::now();
+    if (!polled_.loan.goOn(now)) {
+      borrowsFrom_ = now + kBusyTime;
+      return stopPolling();
+    }
     if (engine_.holdWanted()) return;
     std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
     if (!lock) {  // the thread ends its turn
