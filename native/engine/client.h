@@ -16,6 +16,8 @@ class EngineClient {
   virtual unsigned turn() = 0;
   // Whether turn() has something to do soon, without any event of the provider.
   virtual bool waiting() const = 0;
+  // Whether a peer may be at work for it: its messages may come soon.
+  virtual bool awaitsPeer() const { return false; }
   // Whether it has woken the event loop since the last call.
   virtual bool notified() = 0;
   // Takes the completion of one of its operations: completion.request is its number.

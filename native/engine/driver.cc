@@ -11,7 +11,8 @@ bool keepsLoop(Engine& engine) {
 
 std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options) {
   constexpr int kWhileTransmitting = 20;
-  return engine.transmitting() ? kWhileTransmitting * options.spin : options.spin;
+  const bool isLonger = engine.transmitting() || engine.clientAwaitsPeer();
+  return isLonger ? kWhileTransmitting * options.spin : options.spin;
 }
 
 Drain::Drain(napi_env env, napi_value function) : env_(env) {

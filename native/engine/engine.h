@@ -155,6 +155,7 @@ class Engine {
   // The domain has closed: releases the objects that hold it.
   void release();
   bool clientWaits() const { return client_ && client_->waiting(); }
+  bool clientAwaitsPeer() const { return client_ && client_->awaitsPeer(); }
   // Whether the client has woken the event loop since the last call.
   bool clientNotified() { return client_ && client_->notified(); }
   // Posts an operation of the client, whose number is its request. Returns 0, -FI_EAGAIN if the

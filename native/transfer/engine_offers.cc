@@ -18,6 +18,7 @@ std::shared_ptr<Offer> TransferEngine::offer(const std::shared_ptr<Peer>& to, ui
     offer->first = *first;
     numbers_.show(offer->first, offer->numbers(), offer.get());
     offers_.emplace(offer->id, offer);
+    openOffers_ = offers_.size();
     offer->serial = ++nextSerial_;
     offer->before = to->lastOffer != 0 ? to->lastOffer : offer->serial - 1;
     to->lastOffer = offer->serial;
@@ -157,6 +158,7 @@ void TransferEngine::released(const std::shared_ptr<Offer>& offer) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     offers_.erase(offer->id);
+    openOffers_ = offers_.size();
     numbers_.give(offer->first, offer->numbers());
   }
   if (const uint32_t transfer = offer->waiting.load(); transfer != 0) {

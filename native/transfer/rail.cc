@@ -73,6 +73,8 @@ unsigned Rail::turn() {
   return work;
 }
 
+bool Rail::awaitsPeer() const { return owner_ && owner_->hasOffers(); }
+
 bool Rail::notified() {
   const uint64_t wakeUps = owner_->events.wakeUps();
   return std::exchange(wakeUps_, wakeUps) != wakeUps;

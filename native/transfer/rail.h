@@ -62,6 +62,7 @@ class Rail final : public EngineClient {
     return !transfers_.empty() || !outbox_.empty() || !unposted_.empty() || inFlight_ > 0 ||
            freeSends_.size() < kSends;
   }
+  bool awaitsPeer() const override;
   bool notified() override;
   void completed(const Completion& completion, const ErrorDetail& detail) override;
   void arrived(uint64_t data) override;

@@ -53,6 +53,7 @@ void TransferEngine::railEnded() {
   const std::lock_guard<std::mutex> lock(mutex_);
   transfers.swap(transfers_);
   offers.swap(offers_);
+  openOffers_ = 0;
 }
 
 void TransferEngine::reportIfFlushed() {

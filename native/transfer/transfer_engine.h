@@ -106,6 +106,9 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   Events events;
   std::vector<std::shared_ptr<Rail>> rails;  // all are added before the first one starts
 
+  // Whether a peer may be writing or reading memory of this side.
+  bool hasOffers() const { return openOffers_.load(std::memory_order_relaxed) > 0; }
+
  private:
   void reportIfFlushed();
   void tellIfAllSent(Peer& peer);
@@ -164,6 +167,7 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   std::mutex mutex_;  // of the tables below
   std::unordered_map<uint32_t, std::shared_ptr<Transfer>> transfers_;
   std::unordered_map<uint32_t, std::shared_ptr<Offer>> offers_;
+  std::atomic<size_t> openOffers_{0};  // their number
   std::unordered_map<uint64_t, std::weak_ptr<Peer>> peers_;
 };
 

@@ -33,10 +33,13 @@ describe.each(PROVIDERS)('%s', (provider) => {
     const { a, b, exchange, close } = await pair(provider, { busyPoll: 60_000 });
     await exchange();
     const wakeups = () => a.domain.stats().wakeups + b.domain.stats().wakeups;
-    const before = wakeups();
-    for (let i = 0; i < 500; i++) await exchange();
-    // If this process does not run for some time, the thread takes the engine back.
-    expect(wakeups() - before).toBeLessThan(250);
+    const wakeupsOfMany = async () => {
+      const before = wakeups();
+      for (let i = 0; i < 500; i++) await exchange();
+      return wakeups() - before;
+    };
+    // If this process does not run for some time, the thread takes the engine back for 10 ms.
+    while ((await wakeupsOfMany()) > 100);
     await close();
   });
 
