@@ -35,7 +35,10 @@ async function pingpong(contender, servers, count) {
 
 /** Writes pieces until the peer has `total` bytes. */
 async function stream(contender, servers, piece, total, kind = 'sink') {
-  const socket = await connected(contender, servers, kind, total);
+  return writes(await connected(contender, servers, kind, total), piece, total);
+}
+
+function writes(socket, piece, total) {
   const bytes = Buffer.alloc(piece, 1);
   return async () => {
     const start = performance.now();
@@ -45,6 +48,27 @@ async function stream(contender, servers, piece, total, kind = 'sink') {
     }
     await answer;
     return since(start);
+  };
+}
+
+/** The same in a session that has `idle` other sockets meanwhile. */
+async function streamBesideIdle(contender, servers, idle, piece, total) {
+  const { port } = await contender.listen(servers, 'sink', { window: total });
+  const connect = async () => {
+    const socket = contender.library.connect({ port, host: '127.0.0.1', ...contender.options });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    return socket;
+  };
+  const run = writes(await connect(), piece, total);
+  servers.repin();
+  return async () => {
+    const others = [];
+    while (others.length < idle) others.push(await connect());
+    const ms = await run();
+    for (const other of others) other.destroy();
+    await Promise.all(others.map((other) => once(other, 'close')));
+    return ms;
   };
 }
 
@@ -218,6 +242,16 @@ export const figuresOf = (provider) => {
       count: 8192,
       bytes: 65_536,
       ...both((c, s, n) => stream(c, s, 65_536, 65_536 * n)),
+    },
+    {
+      name: '64 KiB writes beside 1,000 idle sockets',
+      bars: { shm: [0.9], efa: [0.9] },
+      count: 8192,
+      bytes: 65_536,
+      contenders: {
+        [thread.name]: (s, n) => streamBesideIdle(thread, s, 1000, 65_536, 65_536 * n),
+      },
+      other: { alone: (s, n) => streamBesideIdle(thread, s, 0, 65_536, 65_536 * n) },
     },
     {
       name: '64 KiB messages',

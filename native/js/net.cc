@@ -7,6 +7,7 @@
 #include "../net/session.h"
 #include "../util/copy_bytes.h"
 #include "addon.h"
+#include "backing_store.h"
 #include "exports.h"
 #include "handle.h"
 #include "values.h"
@@ -102,25 +103,26 @@ Napi::Value netReset(const Napi::CallbackInfo& args) {
 constexpr size_t kMostLent = 64 << 20;
 std::atomic<size_t> lentBytes{0};
 
-// A Buffer over the memory of a chunk, empty if it must be copied.
-Napi::Value lend(Napi::Env env, net::Chunk chunk) {
+// A chunk that JavaScript has. Any thread may end it.
+struct Lent {
+  explicit Lent(net::Chunk lent) : chunk(std::move(lent)) { lentBytes += chunk.size(); }
+  ~Lent() { lentBytes -= chunk.size(); }
+  const net::Chunk chunk;
+};
+
+// An ArrayBuffer over the memory of a chunk, empty if it must be copied.
+Napi::Value lend(Napi::Env env, const net::Chunk& chunk) {
   if (lentBytes.load(std::memory_order_relaxed) + chunk.size() > kMostLent) return {};
-  auto held = std::make_unique<net::Chunk>(chunk);
-  napi_value buffer = nullptr;
-  const napi_status status = napi_create_external_buffer(
-      env, chunk.size(), chunk.buffer->data + chunk.begin,
-      [](node_api_basic_env, void*, void* hint) {
-        const std::unique_ptr<net::Chunk> returned(static_cast<net::Chunk*>(hint));
-        lentBytes -= returned->size();
-      },
-      held.get(), &buffer);
-  if (status != napi_ok) return {};  // this runtime allows no such Buffers
-  lentBytes += held.release()->size();
-  return {env, buffer};
+  try {
+    return toBuffer(env, std::make_shared<Lent>(chunk), chunk.buffer->data + chunk.begin,
+                    chunk.size());
+  } catch (const Napi::Error&) {
+    return {};  // this runtime allows no such ArrayBuffers
+  }
 }
 
-// netTake(session, stream): the bytes that have arrived, null at the end, undefined if there are
-// none yet
+// netTake(session, stream): the bytes that have arrived, as a Buffer or an ArrayBuffer, null at the
+// end, undefined if there are none yet
 Napi::Value netTake(const Napi::CallbackInfo& args) {
   std::vector<net::Chunk> chunks;
   switch (sessionOf(args).take(streamOf(args), chunks)) {

@@ -69,8 +69,11 @@ export interface NativeNet {
   /** Ends both sides: with a reset if the peer's bytes were not all taken. */
   netDestroy(session: Handle<'Session'>, stream: number): void;
   netReset(session: Handle<'Session'>, stream: number, error: number): void;
-  /** The bytes that have arrived, null at the end. If it returns undefined, Readable follows. */
-  netTake(session: Handle<'Session'>, stream: number): Buffer | null | undefined;
+  /**
+   * The bytes that have arrived, null at the end. If it returns undefined, Readable follows. An ArrayBuffer is the memory
+   * where they have arrived.
+   */
+  netTake(session: Handle<'Session'>, stream: number): Buffer | ArrayBuffer | null | undefined;
   /**
    * Writes bytes that have arrived into memory, from an offset on. Returns their number, -1 at the end. If it returns 0,
    * Readable follows.

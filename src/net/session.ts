@@ -182,7 +182,7 @@ export class Session implements Carried {
   take(stream: number): Buffer | null | undefined {
     const taken = native.netTake(this.handle, stream);
     if (taken) this.#schedule(); // the peer may send more
-    return taken;
+    return taken instanceof ArrayBuffer ? Buffer.from(taken) : taken;
   }
 
   /** Writes what has arrived into memory. Returns the number of bytes, -1 at the end. If it returns 0, readable() follows. */
