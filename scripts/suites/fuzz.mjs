@@ -38,7 +38,7 @@ async function build(names) {
   announce('building the fuzzers');
   const targets = names.map((name) => `build/fuzz/${name}`);
   const args = ['-s', '-j2', '-f', 'test/fuzz/Makefile', `NODE_HEADERS=${nodeHeaders()}`];
-  run('make', [...args, ...targets], { what: 'make' });
+  await run('make', [...args, ...targets], { what: 'make' });
 }
 
 /** Checks the properties of the decoders in JavaScript. Returns whether they hold. */

@@ -25,8 +25,10 @@ struct Rig {
   static constexpr size_t kBytes = 48;      // of each buffer
   using Handles = fab::Engine::Memories::Handles;
 
-  explicit Rig(Input& input) : provider(input), info(makeInfo()) {
-    const uint8_t kind = input.take<uint8_t>();
+  static constexpr uint8_t kUnstaged = 0x07;  // of `kinds`: no operation is staged
+
+  explicit Rig(Input& input, uint8_t kinds = UINT8_MAX) : provider(input), info(makeInfo()) {
+    const uint8_t kind = input.take<uint8_t>() & kinds;
     if ((kind & 1) != 0) info->mode |= FI_CONTEXT;
     if ((kind & 2) != 0) info->domain_attr->mr_mode |= FI_MR_LOCAL;
     if ((kind & 4) != 0) info->caps |= FI_SOURCE;
