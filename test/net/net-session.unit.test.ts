@@ -114,7 +114,7 @@ describe('a stream', () => {
     const read: Buffer[] = [];
     while (Buffer.concat(read).length < bytes.length) {
       const taken = native.netTake(b, stream);
-      if (taken) read.push(taken);
+      if (taken) read.push(Buffer.from(taken as ArrayBuffer));
       settle(a, b);
       sent += native.netWrite(a, stream, bytes, sent);
       settle(a, b);
@@ -184,7 +184,7 @@ test('packets that arrive in any order, late, twice or at the second attempt giv
       };
       const read = (side: 0 | 1, i: number) => {
         const bytes = native.netTake(sides[side], streams[i] as number);
-        if (bytes) taken[side]?.[i]?.push(bytes);
+        if (bytes) taken[side]?.[i]?.push(Buffer.from(bytes as ArrayBuffer));
         return bytes;
       };
       for (const { kind, side, stream: i, length, seed } of actions) {
