@@ -1,3 +1,4 @@
+import { countAsHandled } from '../base/cancellation.js';
 // What a transfer engine consists of, and how it is opened and closed.
 
 import { randomBytes } from 'node:crypto';
@@ -14,6 +15,7 @@ import { errnoOf } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Mail } from './mail.js';
 import type { TransferMemory } from './memory.js';
+import type { MemoryPool } from './memory-pool.js';
 import { NativeEvents } from './native-events.js';
 import { Notifications } from './notifications.js';
 import type { Offering } from './offering.js';
@@ -46,6 +48,7 @@ export interface EngineParts {
   readonly peers: Map<bigint, RemoteEngine>;
   readonly meeting: Peers;
   readonly memories: Set<TransferMemory>;
+  readonly pools: Set<MemoryPool>;
   readonly offering: Offering;
   readonly activity: Activity;
   readonly timeouts: Timeouts<Transfer>;
@@ -119,6 +122,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     peers,
     meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
     memories: new Set(),
+    pools: new Set(),
     offering: { handle, identity, settings, rails, events, activity },
     activity,
     timeouts,
@@ -161,6 +165,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   parts.notifications.close();
   parts.barriers.close();
   mail.stop();
+  for (const pool of parts.pools) countAsHandled(pool.end('the transfer engine'));
   for (const peer of peers.values()) peer.tellTaken();
   const flushed = flush(parts);
   parts.isOpen = false;

@@ -35,7 +35,9 @@ export type {
 } from './engine-events.js';
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
+export type { MemoryLease } from './lease.js';
 export type { MemoryPart, TransferMemory } from './memory.js';
+export type { MemoryPool, MemoryPoolOptions, MemoryPoolStats } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';

@@ -1,10 +1,11 @@
 import { cancellable } from '../base/cancellation.js';
 import { checkInteger } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
-import { invalidState, outOfRange } from '../base/errors.js';
+import { closed, invalidState, outOfRange } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import type { HeldDeviceMemory } from '../memory/device-memory.js';
 import type { MemoryRegion } from '../memory/memory-region.js';
+import type { MemoryLease } from './lease.js';
 import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
 import type { RegisteredMemory } from './registration.js';
@@ -34,12 +35,25 @@ export class MemoryPart {
   readonly length: number;
   /** @internal */
   readonly pieces: Pieces;
+  readonly #lease: MemoryLease | undefined;
 
   /** @internal */
-  constructor(memory: TransferMemory, pieces: Pieces, length: number) {
+  constructor(memory: TransferMemory, pieces: Pieces, length: number, lease?: MemoryLease) {
     this.memory = memory;
     this.pieces = pieces;
     this.length = length;
+    this.#lease = lease;
+  }
+
+  /** @internal The lease of the memory. */
+  get lease(): MemoryLease | undefined {
+    return this.#lease;
+  }
+
+  /** @internal Throws ERR_CLOSED if the memory may not be used any more. */
+  checkOpen(): void {
+    if (this.memory.closed) throw closed('the memory');
+    if (this.lease?.closed) throw closed('the lease of the memory');
   }
 
   /** Whether the part is one range of its memory, not a list of pages. */
@@ -51,9 +65,10 @@ export class MemoryPart {
    * The bytes of the part.
    *
    * @throws Error ERR_INVALID_STATE if the part is not contiguous, or if the memory is on a device. For a
-   * part that is not contiguous, use `memory.bytes`.
+   * part that is not contiguous, use `memory.bytes`. Error ERR_CLOSED after the release of its lease.
    */
   get bytes(): Uint8Array {
+    if (this.lease?.closed) throw closed('the lease of the memory');
     if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
     const offset = this.pieces[0] as number;
     return this.memory.bytes.subarray(offset, offset + this.length);
@@ -66,7 +81,8 @@ export class MemoryPart {
    */
   slice(start = 0, end = this.length): MemoryPart {
     checkRange(start, end, this.length);
-    return new MemoryPart(this.memory, slicePieces(this.pieces, start, end), end - start);
+    const pieces = slicePieces(this.pieces, start, end);
+    return new MemoryPart(this.memory, pieces, end - start, this.lease);
   }
 
   /**

@@ -265,7 +265,9 @@ export class Offer implements AsyncIterable<Arrival> {
     const length = announced === 0 ? part.length : announced;
     if (part.memory.device !== undefined)
       return new DeviceArrival(part.memory, length, notification);
-    const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.memory.bytes;
+    const { bytes: all } = part.memory; // its lease may have been released
+    const start = part.pieces[0] as number;
+    const bytes = part.contiguous ? all.subarray(start, start + length) : all;
     return { bytes, length, notification };
   }
 }

@@ -17,6 +17,7 @@ import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
 import { TransferMemory } from './memory.js';
+import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from './memory-pool.js';
 import type { Notification } from './notifications.js';
 import { makeOffer } from './offering.js';
 import { OpenOffers } from './open-offers.js';
@@ -182,6 +183,23 @@ export class TransferEngine {
     });
   }
 
+  /**
+   * Makes a pool of registered memory, for many uses in turn. The engine closes it.
+   *
+   * @throws TypeError, RangeError for invalid options. Error ERR_CLOSED.
+   */
+  pool(options: MemoryPoolOptions): MemoryPool {
+    this.#checkOpen();
+    const { size, count, allocation } = checkPoolOptions(options);
+    const { pools } = this.#parts;
+    const pool = new MemoryPool(size, count, {
+      allocate: () => this.allocate(size, allocation),
+      forget: (ended) => pools.delete(ended),
+    });
+    pools.add(pool);
+    return pool;
+  }
+
   #memoryOf(registered: RegisteredMemory): TransferMemory {
     const { handle, offering, memories } = this.#parts;
     const offers = new OpenOffers();
@@ -190,8 +208,10 @@ export class TransferEngine {
         engine: handle,
         offer: async (part, options) => {
           this.#checkOpen();
-          if (part.memory.closed) throw closed('the memory');
-          return offers.add(makeOffer(offering, part, options));
+          part.checkOpen();
+          const opening = offers.add(makeOffer(offering, part, options));
+          part.lease?.offered(opening);
+          return opening;
         },
         forget: async (closing) => {
           memories.delete(closing);

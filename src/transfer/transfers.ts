@@ -57,7 +57,7 @@ export class Transfers {
         'is memory of another engine: allocate or register it on this one',
       );
     }
-    if (part.memory.closed) throw closed('the memory');
+    part.checkOpen();
     const length = lengthOfPieces(part.pieces);
     if (length > grant.length) {
       throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
@@ -96,11 +96,13 @@ export class Transfers {
       admission: queue.at(options.priority),
       timeouts,
       start: (ended) => {
-        this.#checkStart(part.memory);
+        this.#checkStart(part);
         return ended === undefined ? startNew() : this.#startAgain(ended);
       },
     };
-    return new Transfer(course, options);
+    const transfer = new Transfer(course, options);
+    part.lease?.usedUntil(transfer.released);
+    return transfer;
   }
 
   #startAgain(ended: Handle<'Transfer'>) {
@@ -115,7 +117,8 @@ export class Transfers {
   }
 
   // A transfer may start some time after its call, because it may wait for its turn.
-  #checkStart(memory: TransferMemory): void {
+  // If its lease was released meanwhile, it still uses the memory.
+  #checkStart({ memory }: MemoryPart): void {
     if (!this.#context.isOpen()) throw engineClosed();
     if (memory.closed) throw asCancellation(closed('the memory'));
     if (this.#peer.hasLeft) throw this.#peer.absent();
