@@ -129,7 +129,7 @@ class ThreadDriver final : public Driver {
   // Lets the event loop run the engine instead of the thread, and keeps it from waiting.
   void borrow() {
     const auto now = Clock::now();
-    if (now < borrowsFrom_ || !polled_.loan.begin(now)) return;
+    if (polled_.stopping || now < borrowsFrom_ || !polled_.loan.begin(now)) return;
     endsAt_ = now + busyPoll_;
     judgedFrom_ = now;
     working_ = {};
@@ -166,6 +166,7 @@ class ThreadDriver final : public Driver {
       borrowsFrom_ = now + kBusyTime;
       return stopPolling();
     }
+    if (now >= endsAt_) return giveBack();
     if (engine_.holdWanted()) return;
     std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
     if (!lock) {  // the thread ends its turn
@@ -180,10 +181,9 @@ class ThreadDriver final : public Driver {
     if (!turns_.isAwake()) return;  // the domain was closed
     ref();
     if (ran.worked) endsAt_ = ran.lastWork + busyPoll_;
-    if (ran.end >= endsAt_ || isBusy(ran)) {
-      if (lock) lock.unlock();
-      giveBack();
-    }
+    if (!isBusy(ran)) return;
+    if (lock) lock.unlock();
+    giveBack();
   }
 
   bool isBusy(const LoopTurns::Ran& ran) {
