@@ -3,7 +3,9 @@
 import '../diagnostics/inspect.js';
 import { describes } from '../base/describe.js';
 import { Group } from './group.js';
+import { MemoryLease } from './lease.js';
 import { MemoryPart, TransferMemory } from './memory.js';
+import { MemoryPool } from './memory-pool.js';
 import { Offer } from './offer.js';
 import { RemoteEngine } from './remote-engine.js';
 import { type Grant, grantPrototype } from './token.js';
@@ -32,6 +34,16 @@ describes('MemoryPart', MemoryPart, ({ length, pieces, memory }) => ({
   length,
   pieces: pieces.length === 2 ? undefined : pieces.length / 2,
   closed: memory.closed || memory.region.closed,
+}));
+describes('MemoryLease', MemoryLease, ({ length, memory, closed }) => ({
+  length,
+  closed: closed || memory.closed || memory.region.closed,
+}));
+describes('MemoryPool', MemoryPool, (pool) => ({
+  size: pool.size,
+  count: pool.count,
+  ...pool.stats(),
+  closed: pool.closed,
 }));
 describes('Offer', Offer, ({ access, part, to, arrivals, closed }) => ({
   access,

@@ -76,6 +76,8 @@ async function makeRows(): Promise<Record<string, Row>> {
   };
   const errorOf = (Class: unknown) => ({ object: new (Class as ErrorClass)(failure) });
   const part = memory.pages({ indices: [1, 0], size: 4096 });
+  const pool = a.pool({ size: 4096, count: 2 });
+  const lease = await pool.acquire();
   return {
     Info: { object: ep.info },
     Completion: row(await received, /\{ length, tag, data, flags \}/),
@@ -105,6 +107,8 @@ async function makeRows(): Promise<Record<string, Row>> {
     Grant: row(toA.grant(offer.token), /the token/),
     Offer: row(offer, /send offer\.token/, ['closed', () => offer.close()]),
     MemoryPart: row(part, /part\.offer\(\)/, ['closed', () => memory.close()]),
+    MemoryLease: row(lease, /part\.offer\(\)/, ['closed', () => lease.release()]),
+    MemoryPool: row(pool, /make one on each engine/, ['closed', () => pool.close()]),
     TransferMemory: row(memory, /memory\.offer\(\)/, ['closed', () => memory.close()]),
     Group: row(a.group([toB]), /the addresses/),
     RemoteEngine: row(toB, /the address/, ['closed', () => toB.close()]),
