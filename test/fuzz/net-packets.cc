@@ -109,11 +109,6 @@ class Script {
         next_(agreement_.first ? 2 : 1) {
     if (input.flag()) openPort();
   }
-  ~Script() {
-    if (!port_) return;
-    rig_.domain->closeNow();
-  }
-
   void run() {
     while (!input_.empty()) step();
   }
