@@ -54,17 +54,11 @@ function writes(socket, piece, total) {
 /** The same in a session that has `idle` other sockets meanwhile. */
 async function streamBesideIdle(contender, servers, idle, piece, total) {
   const { port } = await contender.listen(servers, 'sink', { window: total });
-  const connect = async () => {
-    const socket = contender.library.connect({ port, host: '127.0.0.1', ...contender.options });
-    socket.on('error', () => {});
-    await once(socket, 'connect');
-    return socket;
-  };
-  const run = writes(await connect(), piece, total);
+  const run = writes(await contender.connectTo(port), piece, total);
   servers.repin();
   return async () => {
     const others = [];
-    while (others.length < idle) others.push(await connect());
+    while (others.length < idle) others.push(await contender.connectTo(port));
     const ms = await run();
     for (const other of others) other.destroy();
     await Promise.all(others.map((other) => once(other, 'close')));

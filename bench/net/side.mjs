@@ -62,10 +62,15 @@ export class Contender {
   /** A connected socket. */
   async connect(servers, kind, more = {}, ofSocket = {}) {
     const { port } = await this.listen(servers, kind, more);
+    const socket = await this.connectTo(port, ofSocket);
+    servers.repin();
+    return socket;
+  }
+
+  async connectTo(port, ofSocket = {}) {
     const socket = this.library.connect({ port, host: '127.0.0.1', ...this.options, ...ofSocket });
     socket.on('error', () => {}); // at the end, when its server is killed
     await once(socket, 'connect');
-    servers.repin();
     return socket;
   }
 }

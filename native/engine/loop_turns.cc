@@ -53,10 +53,11 @@ bool LoopTurns::isLoopWanted() {
 LoopTurns::Ran LoopTurns::run(std::unique_lock<std::timed_mutex>& lock, bool waits,
                               const std::function<bool()>& deliver) {
   Ran ran;
-  ran.start = ran.end = ran.lastWork = Clock::now();
+  const auto start = Clock::now();
+  ran.end = ran.lastWork = start;
   const Clock::duration longest = waits ? spin() : Clock::duration::zero();
   bool isHeld = true;
-  bool isWanted = isLoopWanted();
+  bool isWanted = waits && isLoopWanted();
   for (unsigned turns = 1; isHeld; ++turns) {
     const auto before = ran.end;
     unsigned work = engine_.turn();
@@ -71,7 +72,7 @@ LoopTurns::Ran LoopTurns::run(std::unique_lock<std::timed_mutex>& lock, bool wai
       ++work;
     }
     if (work > 0) ran.worked = true, ran.lastWork = ran.end;
-    if (ran.end - ran.start > kFairness || engine_.holdWanted()) break;
+    if (ran.end - start > kFairness || engine_.holdWanted()) break;
     if (work == 0 && (isWanted || !engine_.busy() || ran.end - ran.lastWork >= longest)) break;
     if (turns % kTurnsPerYield == 0) sched_yield();
   }

@@ -26,7 +26,6 @@ class LoopTurns {
   uv_handle_t* handle() { return reinterpret_cast<uv_handle_t*>(&idle_); }
 
   struct Ran {
-    Clock::time_point start;
     Clock::time_point end;
     bool worked = false;
     Clock::time_point lastWork;

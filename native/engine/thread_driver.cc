@@ -55,8 +55,7 @@ class ThreadDriver final : public Driver {
 
   std::chrono::milliseconds requestStop() override {
     if (!polled_.stopping.exchange(true)) stopAsked_ = Clock::now();
-    turns_.setAwake(false);
-    uv_check_stop(&check_);
+    letLoopWait();
     constexpr auto kBriefly = std::chrono::milliseconds(5);  // most end at once
     if (!lost_ && (!thread_ || thread_->waitForEnd(polled_, kBriefly))) return {};
     const auto left = timeToStop(engine_.callLimit().time());
@@ -144,9 +143,13 @@ class ThreadDriver final : public Driver {
     stopPolling();
   }
 
-  void stopPolling() {
+  void letLoopWait() {
     turns_.setAwake(false);
     uv_check_stop(&check_);
+  }
+
+  void stopPolling() {
+    letLoopWait();
     engine_.control().notified.store(kNotNotified);
     // The thread has notified nobody of completions that it has written meanwhile.
     if (hasUnread()) drain_();

@@ -93,7 +93,7 @@ class Session {
   // Frames that may follow these bytes.
   static constexpr size_t kFramesAfter = 4;
   // So many bytes in one chunk may be passed on without a copy. Fewer are copied: a copy takes less
-  // time than a finalizer.
+  // time than an ArrayBuffer of its own.
   static constexpr size_t kWorthLending = 32 << 10;
   // The link of packets that travel over the control connection.
   static constexpr uint8_t kControl = UINT8_MAX;

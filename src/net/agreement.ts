@@ -85,7 +85,7 @@ const text =
   (value) =>
     typeof value === 'string' && pattern.test(value);
 
-/** Whether the value of each member of a greeting is valid. */
+/** The check of each member of a greeting. */
 const CHECKS: Record<keyof Hello, Check> = {
   packetSize: integer(1024, 65_536),
   allowance: integer(8, 65_536),
@@ -173,10 +173,10 @@ function helloOf(line: string): Hello {
   }
   for (const [name, isValid] of Object.entries(CHECKS)) {
     if (!isValid(hello[name as keyof Hello]))
-      throw badProtocol(`the greeting of the peer has an invalid value of ${name}`);
+      throw badProtocol(`the peer's greeting has an invalid ${name}`);
   }
   if (hello.provider !== '' && hello.addresses.length === 0)
-    throw badProtocol('the greeting of the peer has a provider and no addresses');
+    throw badProtocol("the peer's greeting names a provider but has no address");
   return hello;
 }
 

@@ -1,4 +1,3 @@
-import { countAsHandled } from '../base/cancellation.js';
 import { MemoryPart, type TransferMemory } from './memory.js';
 import type { Offer } from './offer.js';
 import { OpenOffers } from './open-offers.js';
@@ -40,10 +39,9 @@ export class MemoryLease extends MemoryPart {
     ended.then(this.#end, this.#end);
   }
 
-  /** @internal The same for an offer, which ends with the lease. */
+  /** @internal Ends an offer with the lease. */
   offered(opening: Promise<Offer>): void {
     this.#offers.add(opening);
-    this.usedUntil(opening.then(({ released }) => released));
   }
 
   readonly #end = (): void => {
@@ -58,7 +56,7 @@ export class MemoryLease extends MemoryPart {
   release(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;
-      countAsHandled(this.#offers.end('its lease was released'));
+      this.usedUntil(this.#offers.end('its lease was released'));
       this.#end();
     }
     return this.released;

@@ -177,9 +177,9 @@ export class MemoryPool {
   }
 
   #give(memory: TransferMemory): void {
+    if (this.#ended) return void this.#drop(memory);
     const next = this.#waiting.shift();
-    if (this.#ended) this.#drop(memory);
-    else if (next) next.resolve(memory);
+    if (next) next.resolve(memory);
     else this.#free.push(memory);
   }
 

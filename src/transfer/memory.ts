@@ -53,6 +53,10 @@ export class MemoryPart {
   /** @internal Throws ERR_CLOSED if the memory may not be used any more. */
   checkOpen(): void {
     if (this.memory.closed) throw closed('the memory');
+    this.#checkLease();
+  }
+
+  #checkLease(): void {
     if (this.lease?.closed) throw closed('the lease of the memory');
   }
 
@@ -68,7 +72,7 @@ export class MemoryPart {
    * part that is not contiguous, use `memory.bytes`. Error ERR_CLOSED after the release of its lease.
    */
   get bytes(): Uint8Array {
-    if (this.lease?.closed) throw closed('the lease of the memory');
+    this.#checkLease();
     if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
     const offset = this.pieces[0] as number;
     return this.memory.bytes.subarray(offset, offset + this.length);
