@@ -25,6 +25,7 @@ using transfer::Peer;
 using transfer::Pieces;
 using transfer::Priority;
 using transfer::RailShare;
+using transfer::Series;
 using transfer::Target;
 using transfer::toHandles;
 using transfer::toPieces;
@@ -54,6 +55,16 @@ void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, b
   throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE",
                "the transfer has " + std::to_string(count) + " slices, and the token allows " +
                    std::to_string(planned) + "; use larger pages, or an offer with more `slices`");
+}
+
+// Numbers the slices of a part of a series, in which `before` slices come first.
+void numberPart(Order& order, uint32_t first, uint32_t planned, uint32_t before) {
+  const uint64_t count = uint64_t{before} + order.slicing.slices.size();
+  order.first = first + before;
+  if (count <= planned) return;
+  throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE",
+               "the token allows " + std::to_string(planned) + " slices, fewer than " +
+                   std::to_string(count) + "; use a pool of larger buffers");
 }
 
 void useMapping(Order& order, std::shared_ptr<Mapping> mapping, uint64_t offset) {
@@ -98,15 +109,23 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.repeats = grant.flag("repeats");
   order.span = grant.number("span");
   order.targets = toTargets(grant.get("targets"));
+  const Napi::Value part = given.get("part");
+  order.part = !part.IsUndefined();
   const Pieces local = toPieces(given.get("pieces"));
+  const Pieces remote = toPieces(order.part ? Members(part).get("pieces") : grant.get("pieces"));
   order.bytes = bytesOf(local);
-  order.slicing =
-      cut(local, toPieces(grant.get("pieces")), engine->limitsOf(grant.number("slice")));
+  order.slicing = cut(local, remote, engine->limitsOf(grant.number("slice")));
   const Napi::Value mapping = given.get("mapping");
   if (!mapping.IsUndefined()) {
     useMapping(order, unwrapAny<MappingHold>(mapping)->mapping, given.number("mappingOffset"));
   }
-  if (order.direction == Direction::kWrite) {
+  if (order.part) {
+    const uint32_t planned = grant.uint32("planned");
+    if (order.direction == Direction::kWrite) {
+      numberPart(order, grant.uint32("first") + grant.uint32("expected"), planned,
+                 Members(part).uint32("slices"));
+    }
+  } else if (order.direction == Direction::kWrite) {
     number(order, grant.uint32("first"), grant.uint32("expected"), grant.uint32("planned"),
            order.bytes == grant.number("length"));
   }
@@ -116,6 +135,24 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   result.Set("id", started->id);
   result.Set("handle", wrapHandle(env, started));
   return result;
+}
+
+// transferConclude(engine, series)
+Napi::Value transferConclude(const Napi::CallbackInfo& args) {
+  const Members given(args[1]);
+  const Members grant(given.get("grant"));
+  Series series;
+  series.peer = unwrapAny<Peer>(given.get("peer"));
+  series.direction = given.flag("isWrite") ? Direction::kWrite : Direction::kRead;
+  series.offer = grant.uint32("offer");
+  series.serial = grant.number("serial");
+  series.before = grant.number("before");
+  series.mapped = given.flag("mapped");
+  series.slices = given.uint32("slices");
+  series.bytes = given.number("bytes");
+  series.status = given.uint32("status");
+  unwrap<TransferEngine>(args[0])->conclude(series);
+  return args.Env().Undefined();
 }
 
 // transferRepeat(engine, transfer): starts an ended transfer again. Returns its new id, or 0 if a
@@ -175,6 +212,7 @@ Napi::Value transferSlices(const Napi::CallbackInfo& args) {
 
 void exportTransferOrders(Napi::Object exports) {
   exportFunction<transferStart>(exports, "transferStart");
+  exportFunction<transferConclude>(exports, "transferConclude");
   exportFunction<transferRepeat>(exports, "transferRepeat");
   exportFunction<transferCancel>(exports, "transferCancel");
   exportFunction<transferProgress>(exports, "transferProgress");

@@ -56,6 +56,7 @@ struct Order {
   uint64_t before = 0;     // the serial number of the peer's previous offer to this side
   bool planned = false;    // the peer needs a message with the number of slices
   bool repeats = false;    // the transfer may be started again
+  bool part = false;       // of a series, whose end conclude() announces
   // The peer's memory, if it is on this host and mapped here: rails then copy instead of posting.
   std::shared_ptr<Mapping> mapping;
   uint64_t mapped = 0;    // offset of the grant in the mapping

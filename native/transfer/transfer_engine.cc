@@ -123,7 +123,7 @@ bool TransferEngine::admit(Transfer& transfer) {
   EndedOffers& ended = order.peer->ended;
   if (ended.contains(order.serial)) return false;
   if (order.mapping && !transfer.beginCopies()) return false;
-  if (!order.repeats) ended.add(order.serial, order.before);
+  if (!order.repeats && !order.part) ended.add(order.serial, order.before);
   return true;
 }
 
@@ -139,6 +139,26 @@ void TransferEngine::begin(const std::shared_ptr<Transfer>& transfer) {
     send(order.peer, std::move(plan), nextRail_.load(std::memory_order_relaxed));
   }
   share(transfer, SIZE_MAX);
+}
+
+void TransferEngine::conclude(const Series& series) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    series.peer->ended.add(series.serial, series.before);
+  }
+  const auto tell = [&](Kind kind) {
+    Message message = messageTo(*series.peer, kind);
+    message.header.offer = series.offer;
+    message.header.bytes = series.bytes;
+    message.header.status = series.status;
+    if (kind == Kind::kPlan) message.header.count = series.slices;
+    if (kind == Kind::kFinished) message.header.transfer = ++nextTransfer_;
+    send(series.peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
+  };
+  const bool hasWritten = series.direction == Direction::kWrite && series.status == 0;
+  if (hasWritten && series.mapped) return tell(Kind::kCopied);
+  if (hasWritten) tell(Kind::kPlan);
+  tell(Kind::kFinished);
 }
 
 // Wakes as many rails as there are slices. Near rails come first, and each call begins with another
@@ -194,6 +214,7 @@ void TransferEngine::received(Message message) {
 void TransferEngine::finished(Transfer& transfer) {
   const Order& order = transfer.order;
   const bool isWrite = order.direction == Direction::kWrite;
+  if (order.part && transfer.status() == 0) return;
   if (order.mapping && isWrite && transfer.status() == 0) return tellCopied(transfer);
   const bool stays = order.repeats && transfer.status() == 0;
   if (stays && isWrite) return;  // the peer counts slices
@@ -224,6 +245,7 @@ void TransferEngine::tellCopied(Transfer& transfer) {
 // copies cannot arrive.
 void TransferEngine::ended(Transfer& transfer) {
   report(transfer, true, false);
+  if (transfer.order.part && transfer.status() == 0) return;
   if (transfer.order.direction == Direction::kWrite) tellEnd(transfer, Kind::kFinished, 1);
 }
 

@@ -20,6 +20,19 @@
 
 namespace fab::transfer {
 
+// Transfers that use the parts of one offer, when all of them have ended.
+struct Series {
+  std::shared_ptr<Peer> peer;
+  Direction direction = Direction::kWrite;
+  uint32_t offer = 0;
+  uint64_t serial = 0;
+  uint64_t before = 0;
+  bool mapped = false;  // their bytes were copied into mapped memory
+  uint32_t slices = 0;  // of all transfers
+  uint64_t bytes = 0;   // of all transfers
+  uint32_t status = 0;  // why they are not complete, 0: they are
+};
+
 // The state that the rails of one transfer engine share: its transfers, offers, peers, and events
 // for JavaScript. JavaScript's thread changes the tables, and the rails' threads use them.
 class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
@@ -46,6 +59,9 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   std::shared_ptr<Transfer> start(Order order);
   // Returns false if the offer has ended.
   bool restart(const std::shared_ptr<Transfer>& transfer);
+  // Ends the use of an offer by a series of transfers, and announces the end to the peer. None of
+  // them may be running.
+  void conclude(const Series& series);
   std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
   // Returns null if there are no numbers left.
   // `mappable`: the peer may map the memory.

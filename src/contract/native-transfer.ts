@@ -91,6 +91,22 @@ export interface NativeOrder {
   readonly mapping: Handle<'Mapping'> | undefined;
   /** The offset of the granted memory in the mapping. */
   readonly mappingOffset: number;
+  /** For a transfer of a series: what it uses of the grant. The slices of the transfers before it count. */
+  readonly part: { readonly pieces: Float64Array; readonly slices: number } | undefined;
+}
+
+/** The end of a series of transfers that have used the parts of one grant. */
+export interface NativeSeries {
+  readonly peer: Handle<'RemotePeer'>;
+  readonly isWrite: boolean;
+  readonly grant: NativeGrant;
+  /** Whether the peer's memory was mapped. */
+  readonly mapped: boolean;
+  /** The slices and the bytes of all transfers. */
+  readonly slices: number;
+  readonly bytes: number;
+  /** Why bytes are missing. 0: none is missing. */
+  readonly status: number;
 }
 
 /** A transfer that has started. */
@@ -136,6 +152,8 @@ export interface NativeTransfer {
   // int get_mempolicy(int *mode, unsigned long *nodemask, unsigned long maxnode, void *addr, unsigned long flags)
   /** Returns -1 if the NUMA node is unknown or the memory is on several nodes. Its pages must exist. */
   transferNumaNode(bytes: Uint8Array): number;
+  /** Announces the end of a series to the owner of the memory. No transfer of the series may be in flight. */
+  transferConclude(engine: Handle<'TransferEngine'>, series: NativeSeries): void;
   /** Starts a transfer again. Returns its new id, 0 if it cannot start again, or -1 if the offer has ended. */
   transferRepeat(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;

@@ -3,12 +3,18 @@ import { Taken } from './outbox.js';
 import { MAX_NOTE } from './packet.js';
 
 /** The purpose of a message between engines. */
-export const Channel = { Program: 0, Group: 1 } as const;
+export const Channel = { Program: 0, Group: 1, Stream: 2 } as const;
 export type Channel = (typeof Channel)[keyof typeof Channel];
+export const CHANNELS = Object.values(Channel);
+
+/** One value for each channel. */
+export const byChannel = <T>(make: (channel: Channel) => T): Record<Channel, T> => ({
+  [Channel.Program]: make(Channel.Program),
+  [Channel.Group]: make(Channel.Group),
+  [Channel.Stream]: make(Channel.Stream),
+});
 
 const MOST = MAX_NOTE / 4; // packet numbers in one confirmation
-
-const nothing = (): Record<Channel, number[]> => ({ [Channel.Program]: [], [Channel.Group]: [] });
 
 /** Confirms to a peer which of its packets were taken. All packets of a turn are confirmed together. */
 export class Confirmations {
@@ -31,7 +37,7 @@ export class Confirmations {
   /** A packet was taken. */
   add(channel: Channel, sequence: number): void {
     if (this.#taken === undefined) {
-      this.#taken = nothing();
+      this.#taken = byChannel(() => []);
       queueMicrotask(() => {
         if (this.#mayTell()) this.flush();
       });
@@ -44,7 +50,7 @@ export class Confirmations {
     const taken = this.#taken;
     this.#taken = undefined;
     if (taken === undefined) return;
-    for (const channel of [Channel.Program, Channel.Group]) {
+    for (const channel of CHANNELS) {
       const numbers = taken[channel];
       for (let i = 0; i < numbers.length; i += MOST) {
         this.#tell(Taken.Some, channel, numbers.slice(i, i + MOST));
@@ -55,7 +61,7 @@ export class Confirmations {
   /** Tells the peer that no more of its packets will be taken. */
   end(): void {
     this.flush();
-    for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);
+    for (const channel of CHANNELS) this.#tell(Taken.Last, channel, []);
   }
 
   #tell(status: number, channel: Channel, numbers: readonly number[]): void {

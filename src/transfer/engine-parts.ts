@@ -11,7 +11,7 @@ import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
 import type { Owner } from './channels.js';
 import { Counted } from './counted.js';
-import { errnoOf } from './errors.js';
+import { engineClosed, errnoOf } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Mail } from './mail.js';
 import type { TransferMemory } from './memory.js';
@@ -25,6 +25,7 @@ import { type Rail, statesOf } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import type { Settings } from './settings.js';
+import { Streams } from './streams/streams.js';
 import type { Transfer } from './transfer.js';
 
 const CLOSE_MESSAGE_TIMEOUT = 250; // ms
@@ -45,6 +46,7 @@ export interface EngineParts {
   readonly notifications: Notifications;
   readonly barriers: Barriers;
   readonly mail: Mail;
+  readonly streams: Streams;
   readonly peers: Map<bigint, RemoteEngine>;
   readonly meeting: Peers;
   readonly memories: Set<TransferMemory>;
@@ -84,7 +86,8 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   });
   const notifications = new Notifications(events.waiting);
   const barriers = new Barriers(events.waiting);
-  const inbox = new Inbox(peers, notifications, barriers);
+  const streams = new Streams(events.waiting, (options) => owner.engine.pool(options));
+  const inbox = new Inbox(peers, notifications, barriers, streams);
   const activity = new Activity(owner, queue, events, notifications);
   const handle = native.transferEngine(identity, settings.native, events.deliver);
   const mail = new Mail(handle, events);
@@ -97,7 +100,18 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const { secret } = settings;
   const isOpen = () => parts.isOpen;
   const timeouts = new Timeouts<Transfer>((transfer) => transfer.expired(), false);
-  const context = { handle, id: identity, secret, events, queue, timeouts, activity, mail, isOpen };
+  const context = {
+    handle,
+    id: identity,
+    secret,
+    events,
+    queue,
+    timeouts,
+    activity,
+    mail,
+    streams,
+    isOpen,
+  };
   const parts: EngineParts = {
     settings,
     rails,
@@ -119,6 +133,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     notifications,
     barriers,
     mail,
+    streams,
     peers,
     meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
     memories: new Set(),
@@ -147,13 +162,17 @@ function beginRails(
 }
 
 // A peer says that its engine closes.
-function peerLeft({ peers, mail, barriers, announcer }: EngineParts, identity: bigint): void {
+function peerLeft(
+  { peers, mail, barriers, streams, announcer }: EngineParts,
+  identity: bigint,
+): void {
   const peer = peers.get(identity);
   if (peer === undefined) return;
   const reason = 'its engine was closed';
   peer.left(reason);
   mail.left(identity);
   barriers.left(identity, () => peer.absent());
+  streams.fail(() => peer.absent(), peer);
   announcer.peerChanged(peer, reason);
 }
 
@@ -164,6 +183,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   parts.announcer.events.close();
   parts.notifications.close();
   parts.barriers.close();
+  parts.streams.fail(engineClosed);
   mail.stop();
   for (const pool of parts.pools) countAsHandled(pool.end('the transfer engine'));
   for (const peer of peers.values()) peer.tellTaken();

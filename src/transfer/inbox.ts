@@ -1,10 +1,11 @@
 import { identityText } from './address.js';
 import type { Barriers } from './barriers.js';
-import { Channel } from './confirmations.js';
+import { byChannel, CHANNELS, Channel } from './confirmations.js';
 import { Arrived, type Notifications } from './notifications.js';
 import { Once } from './once.js';
 import { messagesOf } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
+import type { Streams } from './streams/streams.js';
 
 // If a peer has this many unread messages, it must wait. It may still have one more window in flight.
 const ROOM = 4096;
@@ -16,7 +17,7 @@ const MAX_SENDERS = 65_536;
 
 /** One engine that sends messages. */
 class Sender {
-  readonly once = { [Channel.Program]: new Once(), [Channel.Group]: new Once() };
+  readonly once = byChannel(() => new Once());
   readonly name: string;
   unread = 0;
   /** The numbers of packets that are not confirmed to the sender yet. */
@@ -27,8 +28,7 @@ class Sender {
   }
 }
 
-const isChannel = (value: number): value is keyof Sender['once'] =>
-  value === Channel.Program || value === Channel.Group;
+const isChannel = (value: number): value is Channel => CHANNELS.includes(value as Channel);
 
 /** The packets that arrive at an engine. Each passes once, and is confirmed to its sender when it was taken. */
 export class Inbox {
@@ -36,16 +36,19 @@ export class Inbox {
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
   readonly #notifications: Notifications;
   readonly #barriers: Barriers;
+  readonly #streams: Streams;
   #unreadOfNonPeers = 0;
 
   constructor(
     peers: ReadonlyMap<bigint, RemoteEngine>,
     notifications: Notifications,
     barriers: Barriers,
+    streams: Streams,
   ) {
     this.#peers = peers;
     this.#notifications = notifications;
     this.#barriers = barriers;
+    this.#streams = streams;
   }
 
   arrived(from: bigint, sequence: number, packet: Uint8Array, channel: number): void {
@@ -54,9 +57,13 @@ export class Inbox {
     const sender = this.#senderOf(from);
     if (!sender.once[channel].isNew(sequence)) return;
     const peer = this.#peers.get(from);
-    if (channel === Channel.Group) {
-      if (peer !== undefined) for (const bytes of messages) this.#barriers.arrived(from, bytes);
-      peer?.take(channel, sequence);
+    if (channel !== Channel.Program) {
+      if (peer === undefined) return;
+      for (const bytes of messages) {
+        if (channel === Channel.Group) this.#barriers.arrived(from, bytes);
+        else this.#streams.arrived(peer, bytes);
+      }
+      peer.take(channel, sequence);
       return;
     }
     if (peer === undefined) this.#fromStranger(messages, sender);
@@ -121,7 +128,7 @@ export class Inbox {
   known(peer: RemoteEngine): void {
     const sender = this.#senders.get(peer.identity);
     if (sender === undefined) return;
-    for (const channel of [Channel.Program, Channel.Group]) {
+    for (const channel of CHANNELS) {
       for (const sequence of sender.once[channel].seen) peer.take(channel, sequence);
     }
   }

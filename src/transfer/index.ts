@@ -46,6 +46,12 @@ export type { AllocateMemoryOptions, RegisterMemoryOptions } from './registratio
 export type { RemoteEngine } from './remote-engine.js';
 export type { RailReport, TransferReport } from './report.js';
 export type { TransferEngineOptions } from './settings.js';
+export type { FileRange } from './streams/file-range.js';
+export type { IncomingStream, OutgoingStream } from './streams/own-streams.js';
+export type { StreamSource } from './streams/sources.js';
+export type { IncomingOptions, OutgoingOptions, StreamOptions } from './streams/stream-options.js';
+export type { TransferReadable } from './streams/transfer-readable.js';
+export type { StreamReport, TransferWritable } from './streams/transfer-writable.js';
 export type { Grant, GrantedFile, RailKey, TokenContent } from './token.js';
 export type { Progress, Transfer, TransferOptions } from './transfer.js';
 export { TransferEngine } from './transfer-engine.js';

@@ -1,12 +1,12 @@
 import { native } from '../contract/native.js';
-import { Channel } from './confirmations.js';
+import { byChannel, type Channel } from './confirmations.js';
 import type { NativeEvents } from './native-events.js';
 import { Outbox, Taken } from './outbox.js';
 import type { PeerContext } from './remote-engine.js';
 
 const CLOSED = 'the transfer engine was closed';
 
-export type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
+export type Outboxes = Readonly<Record<Channel, Outbox>>;
 
 /**
  * The messages that an engine sends, by the identity of the peer. If the engine forgets a peer and knows it again, the
@@ -26,10 +26,7 @@ export class Mail {
   to(identity: bigint): Outboxes {
     let outboxes = this.#outboxes.get(identity);
     if (outboxes === undefined) {
-      outboxes = {
-        [Channel.Program]: this.#outbox(Channel.Program),
-        [Channel.Group]: this.#outbox(Channel.Group),
-      };
+      outboxes = byChannel((channel) => this.#outbox(channel));
       this.#outboxes.set(identity, outboxes);
     }
     return outboxes;
@@ -57,7 +54,7 @@ export class Mail {
 
   /** A peer has taken packets. */
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void {
-    const outbox = this.#outboxes.get(from)?.[channel as 0 | 1];
+    const outbox = this.#outboxes.get(from)?.[channel as Channel];
     const { buffer, byteOffset, length } = Uint8Array.from(numbers);
     outbox?.taken(status, new Uint32Array(buffer, byteOffset, length >>> 2));
   }

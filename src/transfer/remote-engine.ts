@@ -13,6 +13,12 @@ import { Mappings } from './mappings.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { isHere } from './same-host.js';
+import { PeerStreams } from './streams/peer-streams.js';
+import type { StreamSource } from './streams/sources.js';
+import type { StreamOptions } from './streams/stream-options.js';
+import type { Streams } from './streams/streams.js';
+import type { TransferReadable } from './streams/transfer-readable.js';
+import type { StreamReport, TransferWritable } from './streams/transfer-writable.js';
 import { decodeToken, type Grant, grantOf } from './token.js';
 import type { Transfer, TransferOptions } from './transfer.js';
 import { checkNotification } from './transfer-options.js';
@@ -34,6 +40,7 @@ export interface PeerContext {
   readonly maps: boolean;
   readonly activity: Activity;
   readonly mail: Mail;
+  readonly streams: Streams;
   isOpen(): boolean;
   /** Removes the peer, and its addresses when `unused` resolves. engine.peer() may add it again at once. */
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
@@ -54,6 +61,7 @@ export class RemoteEngine {
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
   readonly #transfers: Transfers;
+  readonly #streams: PeerStreams;
   readonly #confirmations: Confirmations;
   #lostReason: string | undefined;
   #hasLeft = false;
@@ -75,6 +83,7 @@ export class RemoteEngine {
     const isMappable = context.maps && process !== undefined && isHere(process);
     this.#mappings = isMappable ? new Mappings(context.handle, process, address.id) : undefined;
     this.#transfers = new Transfers(this, context, this.#mappings);
+    this.#streams = new PeerStreams(this, context, this.#transfers);
   }
 
   /**
@@ -218,6 +227,39 @@ export class RemoteEngine {
     options: TransferOptions = {},
   ): Transfer {
     return this.#transfers.begin(this.#transfers.check('read', 'into', into, token, options));
+  }
+
+  /**
+   * Makes a stream of Node.js whose bytes go to the memory that the peer has offered for one write, or to its
+   * engine.incoming(). They go through a pool of memory, so there may be any number of them.
+   *
+   * @throws as write() does. The stream fails with a RangeError if the offered memory has fewer bytes.
+   */
+  writable(token: string | Grant, options: StreamOptions = {}): TransferWritable {
+    return this.#streams.writable(token, options);
+  }
+
+  /**
+   * Sends the bytes of a stream, an iterable or a file, as writable() does. Resolves when all of them have arrived.
+   *
+   * @throws as writable() does; the error of the source.
+   */
+  upload(
+    source: StreamSource,
+    token: string | Grant,
+    options: StreamOptions = {},
+  ): Promise<StreamReport> {
+    return cancellable(async () => this.writable(token, options).sendFrom(source));
+  }
+
+  /**
+   * Makes a stream of Node.js with the bytes of the memory that the peer has offered for one read, or of its
+   * engine.outgoing(). They go through a pool of memory: while the program does not read, no more are transferred.
+   *
+   * @throws as read() does.
+   */
+  download(token: string | Grant, options: StreamOptions = {}): TransferReadable {
+    return this.#streams.readable(token, options);
   }
 
   /**

@@ -9,8 +9,17 @@ const VERSION = 1;
 const TAG = 12; // bytes
 const MAX_TEXT = 1 << 22;
 
-export type Kind = 'address' | 'token';
-const KINDS: Readonly<Record<Kind, number>> = { address: 0xc1, token: 0x70 };
+export type Kind = 'address' | 'token' | 'stream';
+const KINDS: Readonly<Record<Kind, number>> = { address: 0xc1, token: 0x70, stream: 0x57 };
+const NAMES: Readonly<Record<Kind, string>> = {
+  address: 'address',
+  token: 'token',
+  stream: 'token',
+};
+
+/** Whether a text begins as one of this kind. */
+export const isOf = (kind: Kind, text: unknown): text is string =>
+  typeof text === 'string' && Buffer.from(text.slice(0, 4), 'base64url')[0] === KINDS[kind];
 
 const tagOf = (content: Uint8Array, secret: string | Uint8Array) =>
   createHmac('sha256', secret).update(content).digest().subarray(0, TAG);
@@ -28,22 +37,23 @@ export function seal(kind: Kind, content: Uint8Array, secret: string | Uint8Arra
  * another secret.
  */
 export function unseal(kind: Kind, text: unknown, secret: string | Uint8Array): Reader {
-  const checked = checkString(kind, text);
+  const name = NAMES[kind];
+  const checked = checkString(name, text);
   if (checked.length > MAX_TEXT || !/^[\w-]+$/.test(checked)) {
-    throw invalidArgValue(kind, `is not the ${kind} of a transfer engine`);
+    throw invalidArgValue(name, `is not the ${name} of a transfer engine`);
   }
   const bytes = Buffer.from(checked, 'base64url');
   if (bytes.length < 2 + TAG || bytes[0] !== KINDS[kind]) {
-    throw invalidArgValue(kind, `is not the ${kind} of a transfer engine`);
+    throw invalidArgValue(name, `is not the ${name} of a transfer engine`);
   }
-  if (bytes[1] !== VERSION) throw invalidArgValue(kind, `has version ${bytes[1]}, not ${VERSION}`);
+  if (bytes[1] !== VERSION) throw invalidArgValue(name, `has version ${bytes[1]}, not ${VERSION}`);
   const body = bytes.subarray(0, -TAG);
   // Different texts may decode to the same bytes.
   const isCanonical = bytes.toString('base64url') === checked;
   if (!isCanonical || !timingSafeEqual(bytes.subarray(-TAG), tagOf(body, secret))) {
-    throw invalidArgValue(kind, 'was damaged, or sealed with another `secret`');
+    throw invalidArgValue(name, 'was damaged, or sealed with another `secret`');
   }
-  return new Reader(kind, body.subarray(2));
+  return new Reader(name, body.subarray(2));
 }
 
 /** Writes the content of an address or a token. */
@@ -83,12 +93,12 @@ export class Writer {
 
 /** Reads what a Writer has written. */
 export class Reader {
-  readonly #kind: Kind;
+  readonly #name: string;
   readonly #content: Uint8Array;
   #at = 0;
 
-  constructor(kind: Kind, content: Uint8Array) {
-    this.#kind = kind;
+  constructor(name: string, content: Uint8Array) {
+    this.#name = name;
     this.#content = content;
   }
 
@@ -128,6 +138,6 @@ export class Reader {
   }
 
   malformed(): Error {
-    return invalidArgValue(this.#kind, 'is malformed');
+    return invalidArgValue(this.#name, 'is malformed');
   }
 }

@@ -31,6 +31,13 @@ import {
 } from './registration.js';
 import { RemoteEngine } from './remote-engine.js';
 import { settingsOf, type TransferEngineOptions } from './settings.js';
+import {
+  type IncomingStream,
+  incoming,
+  type OutgoingStream,
+  outgoing,
+} from './streams/own-streams.js';
+import type { IncomingOptions, OutgoingOptions } from './streams/stream-options.js';
 
 const UNCLONEABLE = uncloneable(
   'a TransferEngine belongs to its thread: send engine.address, for engine.peer(), and open another engine there',
@@ -198,6 +205,28 @@ export class TransferEngine {
     });
     pools.add(pool);
     return pool;
+  }
+
+  /**
+   * Makes a stream of Node.js with the bytes that a peer uploads. The peer needs its token, for remote.writable() or
+   * remote.upload(). The bytes go through a pool of memory, so there may be any number of them.
+   *
+   * @throws TypeError, RangeError for invalid options. Error ERR_CLOSED. The stream fails with FI_ETIMEDOUT if the token
+   * expires, FI_ECONNABORTED if the peer ends the stream, FI_ECONNRESET if its engine closes.
+   */
+  incoming(options: IncomingOptions): IncomingStream {
+    this.#checkOpen();
+    return incoming(this.#parts.offering, this.#parts.streams, options);
+  }
+
+  /**
+   * Makes a stream of Node.js whose bytes a peer downloads. The peer needs its token, for remote.download().
+   *
+   * @throws as incoming() does.
+   */
+  outgoing(options: OutgoingOptions): OutgoingStream {
+    this.#checkOpen();
+    return outgoing(this.#parts.offering, this.#parts.streams, options);
   }
 
   #memoryOf(registered: RegisteredMemory): TransferMemory {

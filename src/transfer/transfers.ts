@@ -1,6 +1,6 @@
 import { asCancellation } from '../base/cancellation.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
-import { type Handle, native } from '../contract/native.js';
+import { type Handle, type NativeOrder, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES } from './admission.js';
 import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
@@ -8,6 +8,7 @@ import type { Mappings } from './mappings.js';
 import { MemoryPart, TransferMemory } from './memory.js';
 import { lengthOfPieces } from './pieces.js';
 import type { PeerContext, RemoteEngine } from './remote-engine.js';
+import { Series } from './series.js';
 import { checkGrant, type Grant, isGrant } from './token.js';
 import { type Course, Transfer, type TransferOptions } from './transfer.js';
 import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
@@ -27,6 +28,7 @@ export class Transfers {
   readonly #peer: RemoteEngine;
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
+  readonly #inSeries = new Set<number>(); // the serial numbers of grants
 
   constructor(peer: RemoteEngine, context: PeerContext, mappings: Mappings | undefined) {
     this.#peer = peer;
@@ -44,10 +46,7 @@ export class Transfers {
   ): CheckedTransfer {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = isGrant(token) ? token : this.#peer.grant(token);
-    if (grant.owner !== this.#peer.identity)
-      throw invalidArgValue('token', 'is from another engine');
-    checkGrant(grant, access);
+    const grant = this.#grant(access, token);
     const part = local instanceof TransferMemory ? local.slice() : local;
     if (!(part instanceof MemoryPart))
       throw invalidArgType(name, 'TransferMemory or a part of it', local);
@@ -65,7 +64,48 @@ export class Transfers {
     return { access, part, length, grant, options: checked };
   }
 
-  begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
+  /** Begins transfers of the parts of one grant. */
+  series(access: Access, token: string | Grant, options: TransferOptions): Series {
+    this.#peer.checkOpen();
+    const checked = checkTransferOptions(access, options);
+    const grant = this.#grant(access, token);
+    this.#inSeries.add(grant.serial);
+    return new Series(grant, {
+      slices: (pieces) => native.transferSlices(this.#context.handle, pieces, grant.slice),
+      begin: (part, range) =>
+        this.begin({ access, part, length: part.length, grant, options: checked }, range),
+      conclude: (end) => {
+        this.#inSeries.delete(grant.serial);
+        if (!this.#context.isOpen()) return;
+        native.transferConclude(this.#context.handle, {
+          peer: this.#peer.handle,
+          isWrite: access === 'write',
+          grant,
+          mapped: this.#mapping(grant, access) !== undefined,
+          ...end,
+        });
+      },
+    });
+  }
+
+  #grant(access: Access, token: string | Grant): Grant {
+    const grant = isGrant(token) ? token : this.#peer.grant(token);
+    if (grant.owner !== this.#peer.identity)
+      throw invalidArgValue('token', 'is from another engine');
+    checkGrant(grant, access);
+    if (this.#inSeries.has(grant.serial)) throw offerEnded();
+    return grant;
+  }
+
+  #mapping(grant: Grant, access: Access) {
+    return grant.file ? this.#mappings?.get(grant.file, access) : undefined;
+  }
+
+  /** @param range what the transfer uses of the grant, if it is one of a series. */
+  begin(
+    { access, part, length, grant, options }: CheckedTransfer,
+    range?: NativeOrder['part'],
+  ): Transfer {
     const { handle, events, queue, activity, timeouts } = this.#context;
     const { handles, numaNode, device } = part.memory;
     const startNew = () => {
@@ -78,9 +118,9 @@ export class Transfers {
         numaNode: numaNode ?? -1,
         grant,
         notification: options.notification,
-        mapping:
-          device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
+        mapping: device === undefined ? this.#mapping(grant, access) : undefined,
         mappingOffset: grant.file?.offset ?? 0,
+        part: range,
       });
       if (started === undefined) throw offerEnded();
       return started;

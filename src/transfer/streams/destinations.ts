@@ -1,0 +1,85 @@
+// Where the bytes of outgoing streams go.
+import type { Priority } from '../admission.js';
+import type { MemoryPart } from '../memory.js';
+import type { RemoteEngine } from '../remote-engine.js';
+import type { Series } from '../series.js';
+import { checkBound } from './limits.js';
+import type { Destination } from './outflow.js';
+import type { StreamEnd } from './stream-end.js';
+
+/** Memory that a peer has offered for one write. */
+export class MemoryDestination implements Destination {
+  readonly chunk = Number.MAX_SAFE_INTEGER;
+  readonly flushes = false; // the peer waits for the whole
+  readonly #series: Series;
+  #left: number;
+
+  constructor(series: Series) {
+    this.#series = series;
+    this.#left = series.limit;
+  }
+
+  async send(part: MemoryPart) {
+    this.#left -= part.length;
+    checkBound(this.#left, this.#series.limit);
+    return { arrived: this.#series.next(part) };
+  }
+
+  end(): Promise<void> {
+    return this.#series.conclude(true);
+  }
+}
+
+/** A stream of a peer that offers memory for each chunk. */
+export class PeerDestination implements Destination {
+  readonly chunk: number;
+  readonly flushes = true;
+  readonly #remote: RemoteEngine;
+  readonly #end: StreamEnd;
+  readonly #priority: Priority;
+
+  constructor(remote: RemoteEngine, end: StreamEnd, chunk: number, priority: Priority) {
+    this.#remote = remote;
+    this.#end = end;
+    this.chunk = chunk;
+    this.#priority = priority;
+  }
+
+  async send(part: MemoryPart) {
+    const token = (await this.#end.nextToken('upload')) as string;
+    const { signal, timeout } = this.#end;
+    const options = { signal, timeout, priority: this.#priority };
+    return { arrived: this.#remote.write(part, token, options) };
+  }
+
+  async end(chunks: number, byteLength: number): Promise<void> {
+    await this.#end.wait(this.#end.tell({ kind: 'end', chunks, byteLength }), 'upload');
+    this.#end.close();
+  }
+}
+
+/** A stream of this engine, which offers the memory of each chunk to the peer. */
+export class OfferedDestination implements Destination {
+  readonly flushes = true;
+  readonly #end: StreamEnd;
+  readonly chunk: number;
+  #index = 0;
+
+  constructor(end: StreamEnd, chunk: number) {
+    this.#end = end;
+    this.chunk = chunk;
+  }
+
+  async send(part: MemoryPart) {
+    const { peer, timeout } = this.#end;
+    const offer = await part.offer({ access: 'read', to: peer, expires: timeout });
+    const message = { kind: 'chunk', index: this.#index++, token: offer.token } as const;
+    await this.#end.wait(this.#end.tell(message), 'stream');
+    return { arrived: offer.arrived.then(() => offer.released) };
+  }
+
+  async end(chunks: number, byteLength: number): Promise<void> {
+    await this.#end.wait(this.#end.tell({ kind: 'end', chunks, byteLength }), 'stream');
+    this.#end.close();
+  }
+}

@@ -1,0 +1,128 @@
+// The streams of this engine, whose tokens peers use.
+import { onAbort, reasonOf } from '../../base/abort-signals.js';
+import { within } from '../../base/wait-options.js';
+import type { Access } from '../../diagnostics/transfer-state.js';
+import { errnoOf, TransferError } from '../errors.js';
+import type { MemoryPool } from '../memory-pool.js';
+import type { Offering } from '../offering.js';
+import { RemoteEngine } from '../remote-engine.js';
+import { OfferedDestination } from './destinations.js';
+import { inflow } from './inflow.js';
+import { OfferedOrigin } from './origins.js';
+import { outflow } from './outflow.js';
+import type { StreamEnd } from './stream-end.js';
+import {
+  checkIncoming,
+  checkOutgoing,
+  type IncomingOptions,
+  type OutgoingOptions,
+} from './stream-options.js';
+import { encodeStreamToken } from './stream-token.js';
+import type { Streams } from './streams.js';
+import { type IncomingFlow, TransferReadable } from './transfer-readable.js';
+import { type OutgoingFlow, TransferWritable } from './transfer-writable.js';
+
+/** The bytes that a peer uploads with the token. */
+export class IncomingStream extends TransferReadable {
+  /** The text that the peer needs for remote.writable() or remote.upload(). */
+  readonly token: string;
+
+  /** @internal */
+  constructor(token: string, flow: IncomingFlow) {
+    super(flow);
+    this.token = token;
+  }
+}
+
+/** The bytes that a peer downloads with the token. */
+export class OutgoingStream extends TransferWritable {
+  /** The text that the peer needs for remote.download(). */
+  readonly token: string;
+
+  /** @internal */
+  constructor(token: string, flow: OutgoingFlow) {
+    super(flow);
+    this.token = token;
+  }
+}
+
+interface OwnedStream {
+  readonly token: string;
+  readonly end: StreamEnd;
+  readonly pool: MemoryPool;
+  /** Resolves when the peer has opened the stream, to the most bytes of a chunk. */
+  opened(): Promise<number>;
+  fail(error: unknown): void;
+}
+
+export function incoming(
+  engine: Offering,
+  streams: Streams,
+  options: IncomingOptions,
+): IncomingStream {
+  const owned = own(engine, streams, 'write', checkIncoming(options));
+  const { token, end, pool, fail } = owned;
+  const flow = { pool, timeout: end.timeout, signal: end.signal, fail };
+  const stream = new IncomingStream(token, {
+    run: async (sink) => {
+      await owned.opened();
+      return inflow(new OfferedOrigin(end, pool, pool.size), sink, flow);
+    },
+    fail,
+  });
+  onAbort(end.signal, () => stream.destroy(reasonOf(end.signal) as Error));
+  return stream;
+}
+
+export function outgoing(
+  engine: Offering,
+  streams: Streams,
+  options: OutgoingOptions,
+): OutgoingStream {
+  const owned = own(engine, streams, 'read', checkOutgoing(options));
+  const { token, end, pool, fail } = owned;
+  const flow = { pool, timeout: end.timeout, signal: end.signal, fail };
+  const stream = new OutgoingStream(token, {
+    run: async (source) => {
+      const chunk = Math.min(pool.size, await owned.opened());
+      return outflow(source, new OfferedDestination(end, chunk), flow);
+    },
+    fail,
+  });
+  onAbort(end.signal, () => stream.destroy(reasonOf(end.signal) as Error));
+  return stream;
+}
+
+function own(
+  { handle, identity, settings }: Offering,
+  streams: Streams,
+  access: Access,
+  { peer, pool = streams.pool, expires, ...limits }: ReturnType<typeof checkIncoming>,
+): OwnedStream {
+  const to = RemoteEngine.check(access === 'write' ? 'options.from' : 'options.to', peer, handle);
+  const { stream, end } = streams.own(to, limits);
+  const token = encodeStreamToken(
+    {
+      access,
+      owner: identity,
+      grantee: to.identity,
+      stream,
+      chunk: pool.size,
+      expires: Date.now() + Math.ceil(expires),
+    },
+    settings.secret,
+  );
+  const fail = (error: unknown) => end.fail(error);
+  const expire = () =>
+    fail(
+      new TransferError(errnoOf('FI_ETIMEDOUT'), false, {
+        detail: 'the token has expired, and the peer has not used it',
+      }),
+    );
+  const timer = setTimeout(expire, expires).unref();
+  const stop = () => clearTimeout(timer);
+  end.opened.then(stop);
+  onAbort(end.signal, stop);
+  const opened = () => within(end.opened, { signal: end.signal, timeout: undefined }, 'stream');
+  return { token, end, pool, opened, fail };
+}

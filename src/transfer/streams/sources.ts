@@ -1,0 +1,121 @@
+import type { FileHandle } from 'node:fs/promises';
+import { checkBytes } from '../../base/checks.js';
+import { invalidArgType } from '../../base/errors.js';
+import { within } from '../../base/wait-options.js';
+import { checkFileRange, type FileRange, isFileRange } from './file-range.js';
+
+/** Bytes that a stream takes in their order. */
+export interface ByteSource {
+  /**
+   * Puts the next bytes into `into`. Fills it, unless the bytes end, or `idle` resolves when there are some.
+   *
+   * @returns the number of bytes. 0: there are no more.
+   */
+  fill(into: Uint8Array, signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<number>;
+  /** Ends the source before all its bytes were taken. */
+  cancel(): void;
+}
+
+/** What a stream may be made from: bytes in parts, such as a stream of Node.js or of the web, or a file. */
+export type StreamSource =
+  | AsyncIterable<Uint8Array>
+  | Iterable<Uint8Array>
+  | FileHandle
+  | FileRange;
+
+export function sourceOf(name: string, given: StreamSource): ByteSource {
+  if (isFileRange(given)) return new FileSource(checkFileRange(name, given));
+  const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
+  const isText = typeof given === 'string' || given instanceof Uint8Array;
+  const iterator = isText
+    ? undefined
+    : (parts?.[Symbol.asyncIterator]?.() ?? parts?.[Symbol.iterator]?.());
+  if (iterator === undefined)
+    throw invalidArgType(name, 'a stream, an iterable of Uint8Arrays, or a FileHandle', given);
+  return new PartsSource(name, iterator);
+}
+
+/** The parts of an iterable. */
+class PartsSource implements ByteSource {
+  readonly iterator: AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
+  readonly #name: string;
+  #part: Uint8Array = new Uint8Array();
+  #next: Promise<IteratorResult<Uint8Array>> | undefined;
+  #isOver = false;
+
+  constructor(name: string, iterator: PartsSource['iterator']) {
+    this.#name = name;
+    this.iterator = iterator;
+  }
+
+  async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
+    let at = 0;
+    while (at < into.length) {
+      if (this.#part.length === 0 && !(await this.#ask(signal, at > 0 ? idle : undefined))) break;
+      const taken = this.#part.subarray(0, into.length - at);
+      into.set(taken, at);
+      this.#part = this.#part.subarray(taken.length);
+      at += taken.length;
+    }
+    return at;
+  }
+
+  // Returns false if there are no more parts, or if `idle` resolves first.
+  async #ask(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
+    while (this.#part.length === 0) {
+      if (this.#isOver) return false;
+      this.#next ??= Promise.resolve(this.iterator.next());
+      const first = idle === undefined ? this.#next : Promise.race([this.#next, idle]);
+      await within(
+        first.then(() => {}),
+        { signal, timeout: undefined },
+        'stream',
+      );
+      if (idle !== undefined && !(await isSettled(this.#next))) return false;
+      const next = await this.#next;
+      this.#next = undefined;
+      this.#take(next);
+    }
+    return true;
+  }
+
+  #take({ done, value }: IteratorResult<Uint8Array>): void {
+    if (done) this.#isOver = true;
+    else this.#part = checkBytes(`a part of ${this.#name}`, value);
+  }
+
+  cancel(): void {
+    this.#next?.catch(() => {});
+    Promise.resolve(this.iterator.return?.()).catch(() => {});
+  }
+}
+
+const PENDING = {};
+const isSettled = async (promise: Promise<unknown>) =>
+  (await Promise.race([promise, PENDING])) !== PENDING;
+
+/** The bytes of a file. */
+class FileSource implements ByteSource {
+  readonly #range: FileRange;
+  #at: number;
+
+  constructor(range: FileRange) {
+    this.#range = range;
+    this.#at = range.start ?? 0;
+  }
+
+  async fill(into: Uint8Array): Promise<number> {
+    const { file, end = Number.MAX_SAFE_INTEGER } = this.#range;
+    const wanted = Math.min(into.length, end - this.#at);
+    let filled = 0;
+    while (filled < wanted) {
+      const { bytesRead } = await file.read(into, filled, wanted - filled, this.#at);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+      this.#at += bytesRead;
+    }
+    return filled;
+  }
+
+  cancel(): void {}
+}

@@ -1,0 +1,132 @@
+import { offAbort, onAbort, reasonOf } from '../../base/abort-signals.js';
+import { Deferred } from '../../base/deferred.js';
+import { within } from '../../base/wait-options.js';
+import { Channel } from '../confirmations.js';
+import { errnoOf, TransferError } from '../errors.js';
+import type { RemoteEngine } from '../remote-engine.js';
+import { encodeMessage, type StreamMessage } from './messages.js';
+
+/** The chunks and the bytes of a whole stream. */
+export type StreamEnding = Extract<StreamMessage, { kind: 'end' }>;
+
+/** This engine's end of a stream. */
+export class StreamEnd {
+  readonly peer: RemoteEngine;
+  /** Milliseconds to wait for the peer. */
+  readonly timeout: number;
+  /** Aborts when the stream has failed, with the error. */
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #stream: number;
+  readonly #isOwner: boolean;
+  readonly #opened = new Deferred<number>();
+  readonly #ended = new Deferred<StreamEnding>();
+  readonly #tokens = new Map<number, string>(); // of chunks that nobody has asked for
+  #next = 0;
+  #awaited: Deferred<void> | undefined;
+  #chunks: number | undefined;
+  readonly #closed: () => void;
+  #isClosed = false;
+
+  /** @param closed is called once, when the stream needs no more messages. */
+  constructor(
+    peer: RemoteEngine,
+    stream: number,
+    isOwner: boolean,
+    { timeout, signal }: { timeout: number; signal: AbortSignal | undefined },
+    closed: () => void,
+  ) {
+    this.peer = peer;
+    this.timeout = timeout;
+    this.signal = this.#controller.signal;
+    this.#stream = stream;
+    this.#isOwner = isOwner;
+    const abort = () => this.fail(reasonOf(signal as AbortSignal));
+    if (signal !== undefined) onAbort(signal, abort);
+    this.#closed = () => {
+      if (signal !== undefined) offAbort(signal, abort);
+      closed();
+    };
+  }
+
+  /** A message of the peer has arrived. */
+  arrived(message: StreamMessage): void {
+    switch (message.kind) {
+      case 'open':
+        this.#opened.resolve(message.chunk);
+        break;
+      case 'chunk':
+        this.#tokens.set(message.index, message.token);
+        this.#awaited?.resolve();
+        break;
+      case 'end':
+        this.#chunks = message.chunks;
+        this.#ended.resolve(message);
+        this.#awaited?.resolve();
+        break;
+      case 'failed':
+        this.#end(
+          new TransferError(errnoOf('FI_ECONNABORTED'), true, {
+            detail: `the peer has ended the stream: ${message.reason}`,
+          }),
+        );
+    }
+  }
+
+  async tell(message: StreamMessage): Promise<void> {
+    const addressed = { stream: this.#stream, toOwner: !this.#isOwner, message };
+    return this.peer.send(encodeMessage(addressed), Channel.Stream);
+  }
+
+  /** Waits for the peer. */
+  async wait<T>(promise: Promise<T>, call: string): Promise<T> {
+    this.signal.throwIfAborted();
+    return within(promise, { signal: this.signal, timeout: this.timeout, unref: true }, call);
+  }
+
+  /** Resolves when the peer has opened the stream, to the most bytes of its chunks. */
+  get opened(): Promise<number> {
+    return this.#opened.promise;
+  }
+
+  /** Resolves when the peer has told how many chunks there are. */
+  get ended(): Promise<StreamEnding> {
+    return this.#ended.promise;
+  }
+
+  /** The token of the next chunk. Undefined after the last one. */
+  async nextToken(call: string): Promise<string | undefined> {
+    const index = this.#next++;
+    for (;;) {
+      const token = this.#tokens.get(index);
+      if (token !== undefined) {
+        this.#tokens.delete(index);
+        return token;
+      }
+      if (this.#chunks !== undefined && index >= this.#chunks) return undefined;
+      this.#awaited = new Deferred();
+      await this.wait(this.#awaited.promise, call);
+    }
+  }
+
+  /** Ends the stream with an error, and tells the peer. */
+  fail(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#end(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    this.tell({ kind: 'failed', reason }).catch(() => {}); // the peer may be gone
+  }
+
+  #end(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#controller.abort(error);
+    this.close();
+  }
+
+  /** The stream needs no more messages. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#closed();
+  }
+}

@@ -1,0 +1,85 @@
+import { Channel } from '../confirmations.js';
+import { offerEnded } from '../errors.js';
+import type { MemoryPool } from '../memory-pool.js';
+import type { RemoteEngine } from '../remote-engine.js';
+import { decodeMessage, encodeMessage } from './messages.js';
+import { StreamEnd } from './stream-end.js';
+
+const POOL = { size: 4 * 1024 * 1024, count: 16 };
+
+/** How long an end of a stream waits, and what aborts it. */
+export type StreamLimits = ConstructorParameters<typeof StreamEnd>[3];
+
+/** The open streams of an engine. */
+export class Streams {
+  readonly #owned = new Map<number, StreamEnd>();
+  readonly #used = new Map<string, StreamEnd>(); // by the owner and the number of the stream
+  readonly #waits: (change: number) => void;
+  readonly #makePool: (options: typeof POOL) => MemoryPool;
+  #pool: MemoryPool | undefined;
+  #last = 0;
+
+  /** @param waits is called when streams open (1) and end (-1). */
+  constructor(waits: (change: number) => void, makePool: (options: typeof POOL) => MemoryPool) {
+    this.#waits = waits;
+    this.#makePool = makePool;
+  }
+
+  /** The memory of streams that have no pool of their own. */
+  get pool(): MemoryPool {
+    this.#pool ??= this.#makePool(POOL);
+    return this.#pool;
+  }
+
+  /** Makes a stream that this engine owns. */
+  own(peer: RemoteEngine, limits: StreamLimits): { stream: number; end: StreamEnd } {
+    const stream = ++this.#last;
+    const end = new StreamEnd(peer, stream, true, limits, () => {
+      this.#owned.delete(stream);
+      this.#waits(-1);
+    });
+    this.#owned.set(stream, end);
+    this.#waits(1);
+    return { stream, end };
+  }
+
+  /**
+   * Opens a stream of a peer.
+   *
+   * @throws TransferError FI_EKEYREJECTED if it is open already.
+   */
+  use(peer: RemoteEngine, stream: number, limits: StreamLimits): StreamEnd {
+    const key = `${peer.id} ${stream}`;
+    if (this.#used.has(key)) throw offerEnded();
+    const end = new StreamEnd(peer, stream, false, limits, () => {
+      this.#used.delete(key);
+      this.#waits(-1);
+    });
+    this.#used.set(key, end);
+    this.#waits(1);
+    return end;
+  }
+
+  /** A message of a peer has arrived. */
+  arrived(peer: RemoteEngine, bytes: Uint8Array): void {
+    const addressed = decodeMessage(bytes);
+    if (addressed === undefined) return;
+    const { stream, toOwner, message } = addressed;
+    const end = toOwner ? this.#owned.get(stream) : this.#used.get(`${peer.id} ${stream}`);
+    if (end !== undefined && end.peer.id === peer.id) end.arrived(message);
+    else if (message.kind === 'open') this.#refuse(peer, stream);
+  }
+
+  #refuse(peer: RemoteEngine, stream: number): void {
+    const reason = 'it was closed or has expired, or its token was already used';
+    const message = { stream, toOwner: false, message: { kind: 'failed', reason } } as const;
+    peer.send(encodeMessage(message), Channel.Stream).catch(() => {});
+  }
+
+  /** Ends the streams of a peer, or all, with an error. */
+  fail(reason: () => Error, peer?: RemoteEngine): void {
+    for (const end of [...this.#owned.values(), ...this.#used.values()]) {
+      if (peer === undefined || end.peer === peer) end.fail(reason());
+    }
+  }
+}
