@@ -176,6 +176,12 @@ Napi::Value transferProgress(const Napi::CallbackInfo& args) {
                            static_cast<double>(unwrapAny<Transfer>(args[0])->bytesDone()));
 }
 
+// transferLeading(transfer): the bytes at its beginning that have arrived
+Napi::Value transferLeading(const Napi::CallbackInfo& args) {
+  return Napi::Number::New(args.Env(),
+                           static_cast<double>(unwrapAny<Transfer>(args[0])->leadingBytes()));
+}
+
 // transferReport(transfer, into): seconds, slices, p50 and p99 in microseconds; then for each rail
 // bytes, slices, repeats, retries and failures
 Napi::Value transferReport(const Napi::CallbackInfo& args) {
@@ -216,6 +222,7 @@ void exportTransferOrders(Napi::Object exports) {
   exportFunction<transferRepeat>(exports, "transferRepeat");
   exportFunction<transferCancel>(exports, "transferCancel");
   exportFunction<transferProgress>(exports, "transferProgress");
+  exportFunction<transferLeading>(exports, "transferLeading");
   exportFunction<transferReport>(exports, "transferReport");
   exportFunction<transferSlices>(exports, "transferSlices");
 }

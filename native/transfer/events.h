@@ -25,6 +25,7 @@ enum class EventKind : uint32_t {
   kOfferBroken = 11,      // id, status, text: every rail with its memory is broken
   kTaken = 12,            // id: channel, status, from, text: numbers of the messages taken
   kPeerState = 13,        // status: 1: no path leads to the peer, text: why, from: the peer
+  kTransferMoved = 14,    // id: a slice of a transfer that is watched has arrived
 };
 
 struct Event {

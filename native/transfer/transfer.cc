@@ -52,6 +52,8 @@ void Transfer::restart(uint32_t identity) {
   again_.clear();
   returned_ = 0;
   bytesDone_ = 0;
+  leading_ = 0;
+  leadingBytes_ = 0;
   copies_ = 0;
   doneCount_ = 0;
   lastBegun_ = 0;
@@ -135,13 +137,22 @@ void Transfer::arrived(uint32_t slice, size_t rail, Clock::duration took) {
   took_[slice].store(microseconds(took), std::memory_order_relaxed);
   bytesDone_.fetch_add(length, std::memory_order_relaxed);
   lastRail_.store(rail, std::memory_order_relaxed);
-  if (doneCount_.fetch_add(1) + 1 < total()) return;
+  if (doneCount_.fetch_add(1) + 1 < total()) {
+    if (isWatched_.load() && isWatched_.exchange(false)) owner_->moved(*this);
+    return;
+  }
   uint32_t running = kRunning;
   if (!outcome_.compare_exchange_strong(running, 0)) return;
   end_ = Clock::now();
   // Holds: the transfer's own, and that of the copy that has just arrived.
   if (holds_.load() > 2 && !reported_.exchange(true)) owner_->ended(*this);
   release();
+}
+
+uint64_t Transfer::leadingBytes() {
+  isWatched_ = true;
+  while (leading_ < total() && isDone(leading_)) leadingBytes_ += at(leading_++).length;
+  return leadingBytes_;
 }
 
 bool Transfer::mayRetry(uint32_t slice) { return failures_[slice].fetch_add(1) + 1 < kMaxFailures; }

@@ -111,6 +111,9 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   const Slice& at(uint32_t slice) const { return order.slicing.slices[slice]; }
   // The rail whose slice arrived last.
   size_t lastRail() const { return lastRail_.load(std::memory_order_relaxed); }
+  // The bytes of the slices that have arrived, up to the first that has not. Asks for an event when
+  // the next slice arrives. Runs on JavaScript's thread.
+  uint64_t leadingBytes();
   uint64_t bytesDone() const { return bytesDone_.load(std::memory_order_relaxed); }
   Clock::time_point began() const { return start_; }
   // The time since the last copy of a slice began, or since the start if none has begun.
@@ -167,7 +170,10 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::vector<RailShare> shares_;
   std::atomic<size_t> lastRail_{0};
   std::atomic<uint64_t> bytesDone_{0};
-  std::atomic<uint32_t> copies_{0};  // that were posted
+  uint32_t leading_ = 0;  // slices that have arrived, up to the first that has not
+  uint64_t leadingBytes_ = 0;
+  std::atomic<bool> isWatched_{false};  // JavaScript asks for an event when a slice arrives
+  std::atomic<uint32_t> copies_{0};     // that were posted
   std::atomic<uint32_t> doneCount_{0};
   std::atomic<uint32_t> holds_{1};  // one is the transfer's own, until it has an outcome
   std::atomic<uint32_t> outcome_{kRunning};

@@ -249,6 +249,10 @@ void TransferEngine::ended(Transfer& transfer) {
   if (transfer.order.direction == Direction::kWrite) tellEnd(transfer, Kind::kFinished, 1);
 }
 
+void TransferEngine::moved(Transfer& transfer) {
+  events.add({EventKind::kTransferMoved, transfer.id, 0, {}, 0, 0});
+}
+
 void TransferEngine::freed(Transfer& transfer, bool ends, bool releases) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -108,6 +108,7 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   void withdraw(const std::shared_ptr<Offer>& offer);
   void finished(Transfer& transfer);
   void ended(Transfer& transfer);
+  void moved(Transfer& transfer);
   void freed(Transfer& transfer, bool ends, bool releases);
   // Reports to JavaScript that a transfer has ended, that it is released, or both.
   void report(Transfer& transfer, bool ends, bool releases);

@@ -159,6 +159,8 @@ export interface NativeTransfer {
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
   /** The bytes that have arrived. */
   transferProgress(transfer: Handle<'Transfer'>): number;
+  /** The bytes at the beginning of a transfer that have arrived. The event kTransferMoved follows after the next slice. */
+  transferLeading(transfer: Handle<'Transfer'>): number;
   /**
    * Sets the seconds, the number of slices, and the microseconds of a slice (median and 99th percentile), and then
    * for each rail its bytes, slices, repeats, retries and failures.

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream';
 import { cancellable } from '../base/cancellation.js';
 import { checkInteger } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
@@ -10,6 +11,7 @@ import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
 import type { RegisteredMemory } from './registration.js';
 import type { SharedFile } from './same-host.js';
+import { readableOf, type StreamedMemory, writableOf } from './streams/memory-streams.js';
 
 const OF_PART = uncloneable(
   'a MemoryPart belongs to its engine: send the token of part.offer(), or part.bytes',
@@ -90,6 +92,28 @@ export class MemoryPart {
   }
 
   /**
+   * A stream of the bytes [start, end) of this part. Its parts are views of the memory, so the bytes must stay as they
+   * are until the stream and its reader have ended.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE. Error ERR_INVALID_STATE for memory of a device. Error ERR_CLOSED.
+   */
+  readable({ start, end }: StreamRange = {}): Readable {
+    this.checkOpen();
+    return readableOf(streamed(this.slice(start, end)));
+  }
+
+  /**
+   * A stream that copies what is written to it into the bytes [start, end) of this part. It fails with a RangeError if
+   * there are more bytes.
+   *
+   * @throws as readable() does.
+   */
+  writable({ start, end }: StreamRange = {}): Writable {
+    this.checkOpen();
+    return writableOf(streamed(this.slice(start, end)));
+  }
+
+  /**
    * Grants a peer one transfer into this part, or from it. The peer needs the offer's token.
    *
    * @throws FabricError with the code of fi_mr_reg(3). TypeError, RangeError for invalid options.
@@ -98,6 +122,19 @@ export class MemoryPart {
     return cancellable(() => this.memory.owner.offer(this, options));
   }
 }
+
+/** The bytes [start, end) of memory. */
+export interface StreamRange {
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+}
+
+/** @internal The bytes of a part, for a stream. */
+export const streamed = (part: MemoryPart): StreamedMemory => ({
+  bytes: part.memory.bytes,
+  pieces: part.pieces,
+  length: part.length,
+});
 
 function checkRange(start: number, end: number, length: number): void {
   checkInteger('start', start, 0, length);
@@ -181,6 +218,16 @@ export class TransferMemory {
   pages(pages: Pages): MemoryPart {
     const pieces = piecesOfPages('pages', pages, this.length);
     return new MemoryPart(this, pieces, pages.indices.length * pages.size);
+  }
+
+  /** A stream of the bytes of the memory. See {@link MemoryPart.readable}. */
+  readable(range: StreamRange = {}): Readable {
+    return this.slice().readable(range);
+  }
+
+  /** A stream into the memory. See {@link MemoryPart.writable}. */
+  writable(range: StreamRange = {}): Writable {
+    return this.slice().writable(range);
   }
 
   /** Offers the whole memory. See {@link MemoryPart.offer}. */

@@ -19,12 +19,14 @@ export const EventKind = {
   OfferBroken: 11,
   Taken: 12,
   PeerState: 13,
+  TransferMoved: 14,
 } as const;
 
 /** The events of a transfer in flight. */
 export interface TransferListener {
   finished(status: number, text: string): void;
   freed(): void;
+  moved(): void;
   state(): TransferState;
 }
 
@@ -123,6 +125,9 @@ export class NativeEvents {
       case EventKind.TransferDone:
         this.transfers.get(id)?.finished(status, text as string);
         this.#freed(id);
+        break;
+      case EventKind.TransferMoved:
+        this.transfers.get(id)?.moved();
         break;
       case EventKind.OfferArrived:
         this.offers.get(id)?.arrived(bytes, text as Uint8Array | undefined);

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import type { Reader } from '../base/arrivals.js';
 import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
@@ -10,10 +11,12 @@ import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import type { Admission, Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
+import { type MemoryPart, streamed } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { Outcome } from './outcome.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
+import { ArrivingReadable } from './streams/memory-streams.js';
 
 const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
 
@@ -46,6 +49,8 @@ export interface Limits {
 export interface Course {
   readonly access: Access;
   readonly peer: RemoteEngine;
+  /** The local memory. */
+  readonly part: MemoryPart;
   readonly priority: Priority;
   /** Bytes. */
   readonly total: number;
@@ -95,6 +100,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #limits: Limits;
   readonly #previous: Handle<'Transfer'> | undefined;
   readonly #outcome = new Outcome();
+  readonly #watchers = new Set<() => void>();
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
   #ended = false;
@@ -135,6 +141,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#handle = handle;
       events.transfers.set(id, this);
       events.changed();
+      this.moved();
     } catch (error) {
       this.#fail(error);
       this.#free();
@@ -214,6 +221,11 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.#fail(this.#course.events.failure(status, text, this.#handle !== undefined));
   }
 
+  /** @internal A slice has arrived, if there are watchers. */
+  moved(): void {
+    for (const watcher of this.#watchers) watcher();
+  }
+
   /** @internal No copy of the native transfer is in flight. */
   freed(): void {
     this.#succeed();
@@ -278,6 +290,26 @@ export class Transfer implements PromiseLike<TransferReport> {
     const { signal, timeout } = checkOptions('options', limits, AGAIN);
     // The next transfer does not refer to this one. Otherwise it would keep all earlier transfers in memory.
     return new Transfer(this.#course, limitsOf(signal, timeout, this.#limits.timeout), started);
+  }
+
+  /**
+   * A stream of the bytes of a read, in their order, while they arrive. Its parts are views of the memory of the transfer,
+   * so the bytes must stay as they are until the stream and its reader have ended. The stream fails as the transfer does.
+   * For more bytes than memory, use remote.download().
+   *
+   * @throws Error ERR_INVALID_STATE if the transfer is a write, or if the memory is on a device.
+   */
+  readable(): Readable {
+    if (this.access !== 'read') throw invalidState('the transfer is not a read');
+    return new ArrivingReadable({
+      memory: streamed(this.#course.part),
+      leading: () => (this.#handle === undefined ? 0 : native.transferLeading(this.#handle)),
+      watch: (moved) => {
+        this.#watchers.add(moved);
+        return () => this.#watchers.delete(moved);
+      },
+      arrived: this.arrived,
+    });
   }
 
   /**

@@ -128,6 +128,7 @@ export class Transfers {
     const course: Course = {
       access,
       peer: this.#peer,
+      part,
       priority: options.priority,
       total: length,
       rails: handles.length,

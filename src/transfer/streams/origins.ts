@@ -1,7 +1,7 @@
 // Where the bytes of incoming streams come from.
 import type { Priority } from '../admission.js';
 import { errnoOf, TransferError } from '../errors.js';
-import type { MemoryPool } from '../memory-pool.js';
+import type { MemoryLease } from '../lease.js';
 import type { RemoteEngine } from '../remote-engine.js';
 import type { Series } from '../series.js';
 import type { Transfer } from '../transfer.js';
@@ -9,27 +9,44 @@ import type { Inbound, Origin } from './inflow.js';
 import type { Flow } from './outflow.js';
 import type { StreamEnd } from './stream-end.js';
 
+type Limits = Pick<Flow, 'pool' | 'signal' | 'timeout'>;
+
+/** Gets memory, and begins to fill it. If that fails, gives the memory back. */
+async function inboundOf(
+  { pool, signal, timeout }: Limits,
+  length: number,
+  begin: (lease: MemoryLease) => Promise<{ arrived: Promise<number> }>,
+): Promise<Inbound> {
+  const lease = await pool.acquire(length, { signal, timeout });
+  try {
+    return { lease, ...(await begin(lease)) };
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
 const inPlace = (transfer: Transfer, length: number) => transfer.then(() => length);
 
 /** Memory that a peer has offered for one read. */
 export class MemoryOrigin implements Origin {
   readonly #series: Series;
-  readonly #flow: Flow;
+  readonly #limits: Limits;
   #left: number;
 
-  constructor(series: Series, flow: Flow) {
+  constructor(series: Series, limits: Limits) {
     this.#series = series;
-    this.#flow = flow;
+    this.#limits = limits;
     this.#left = series.limit;
   }
 
   async next(): Promise<Inbound | undefined> {
-    const { pool, signal, timeout } = this.#flow;
-    const length = Math.min(pool.size, this.#left);
+    const length = Math.min(this.#limits.pool.size, this.#left);
     if (length === 0) return undefined;
-    const lease = await pool.acquire(length, { signal, timeout });
     this.#left -= length;
-    return { lease, arrived: inPlace(this.#series.next(lease), length) };
+    return inboundOf(this.#limits, length, async (lease) => ({
+      arrived: inPlace(this.#series.next(lease), length),
+    }));
   }
 
   end(): Promise<void> {
@@ -41,24 +58,25 @@ export class MemoryOrigin implements Origin {
 export class PeerOrigin implements Origin {
   readonly #remote: RemoteEngine;
   readonly #end: StreamEnd;
-  readonly #pool: MemoryPool;
+  readonly #limits: Limits;
   readonly #priority: Priority;
 
-  constructor(remote: RemoteEngine, end: StreamEnd, pool: MemoryPool, priority: Priority) {
+  constructor(remote: RemoteEngine, end: StreamEnd, limits: Limits, priority: Priority) {
     this.#remote = remote;
     this.#end = end;
-    this.#pool = pool;
+    this.#limits = limits;
     this.#priority = priority;
   }
 
   async next(): Promise<Inbound | undefined> {
     const token = await this.#end.nextToken('download');
     if (token === undefined) return undefined;
-    const { signal, timeout } = this.#end;
     const grant = this.#remote.grant(token);
-    const lease = await this.#pool.acquire(grant.length, { signal, timeout });
+    const { signal, timeout } = this.#limits;
     const options = { signal, timeout, priority: this.#priority };
-    return { lease, arrived: inPlace(this.#remote.read(grant, lease, options), grant.length) };
+    return inboundOf(this.#limits, grant.length, async (lease) => ({
+      arrived: inPlace(this.#remote.read(grant, lease, options), grant.length),
+    }));
   }
 
   async end(): Promise<void> {
@@ -69,16 +87,14 @@ export class PeerOrigin implements Origin {
 /** A stream of this engine, which offers memory for each chunk to the peer. */
 export class OfferedOrigin implements Origin {
   readonly #end: StreamEnd;
-  readonly #pool: MemoryPool;
-  readonly #chunk: number;
+  readonly #limits: Limits;
   #chunks = Number.POSITIVE_INFINITY;
   #byteLength = 0;
   #index = 0;
 
-  constructor(end: StreamEnd, pool: MemoryPool, chunk: number) {
+  constructor(end: StreamEnd, limits: Limits) {
     this.#end = end;
-    this.#pool = pool;
-    this.#chunk = chunk;
+    this.#limits = limits;
     end.ended.then(({ chunks, byteLength }) => {
       this.#chunks = chunks;
       this.#byteLength = byteLength;
@@ -88,14 +104,17 @@ export class OfferedOrigin implements Origin {
   async next(): Promise<Inbound | undefined> {
     const index = this.#index++;
     if (index >= this.#chunks) return undefined;
-    const { peer, signal, timeout } = this.#end;
-    const lease = await this.#pool.acquire(this.#chunk, { signal, timeout });
+    return inboundOf(this.#limits, this.#limits.pool.size, (lease) => this.#offer(lease, index));
+  }
+
+  async #offer(lease: MemoryLease, index: number): Promise<{ arrived: Promise<number> }> {
+    const { peer, timeout } = this.#end;
     const offer = await lease.offer({ access: 'write', to: peer, expires: timeout });
-    const message = { kind: 'chunk', index, token: offer.token } as const;
-    await this.#end.wait(this.#end.tell(message), 'stream');
+    const { token } = offer;
+    await this.#end.wait(this.#end.tell({ kind: 'chunk', index, token }), 'stream');
     const arrived = offer.arrived.then(({ length }) => length);
-    const unused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
-    return { lease, arrived: this.#end.wait(Promise.race([arrived, unused]), 'stream') };
+    const isUnused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
+    return { arrived: this.#end.wait(Promise.race([arrived, isUnused]), 'stream') };
   }
 
   async end(chunks: number, byteLength: number): Promise<void> {

@@ -1,5 +1,5 @@
 // The streams of this engine, whose tokens peers use.
-import { onAbort, reasonOf } from '../../base/abort-signals.js';
+import { onAbort } from '../../base/abort-signals.js';
 import { within } from '../../base/wait-options.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from '../errors.js';
@@ -7,6 +7,7 @@ import type { MemoryPool } from '../memory-pool.js';
 import type { Offering } from '../offering.js';
 import { RemoteEngine } from '../remote-engine.js';
 import { OfferedDestination } from './destinations.js';
+import { destroyWith } from './destroy-with.js';
 import { inflow } from './inflow.js';
 import { OfferedOrigin } from './origins.js';
 import { outflow } from './outflow.js';
@@ -66,11 +67,11 @@ export function incoming(
   const stream = new IncomingStream(token, {
     run: async (sink) => {
       await owned.opened();
-      return inflow(new OfferedOrigin(end, pool, pool.size), sink, flow);
+      return inflow(new OfferedOrigin(end, flow), sink, flow);
     },
     fail,
   });
-  onAbort(end.signal, () => stream.destroy(reasonOf(end.signal) as Error));
+  destroyWith(stream, end.signal);
   return stream;
 }
 
@@ -89,7 +90,7 @@ export function outgoing(
     },
     fail,
   });
-  onAbort(end.signal, () => stream.destroy(reasonOf(end.signal) as Error));
+  destroyWith(stream, end.signal);
   return stream;
 }
 

@@ -6,6 +6,7 @@ import type { Series } from '../series.js';
 import type { Grant } from '../token.js';
 import type { Transfers } from '../transfers.js';
 import { MemoryDestination, PeerDestination } from './destinations.js';
+import { destroyWith } from './destroy-with.js';
 import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
@@ -37,7 +38,7 @@ export class PeerStreams {
       run: (source) => outflow(source, destination, flow),
       fail: flow.fail,
     });
-    onAbort(flow.signal, () => stream.destroy(reasonOf(flow.signal) as Error));
+    destroyWith(stream, flow.signal);
     return stream;
   }
 
@@ -50,7 +51,7 @@ export class PeerStreams {
       run: (sink) => inflow(origin, sink, flow),
       fail: flow.fail,
     });
-    onAbort(flow.signal, () => stream.destroy(reasonOf(flow.signal) as Error));
+    destroyWith(stream, flow.signal);
     return stream;
   }
 
@@ -77,7 +78,7 @@ export class PeerStreams {
 
   #fromStream(token: string, options: Checked): { origin: Origin; flow: Flow } {
     const { end, flow } = this.#open('read', token, options);
-    return { origin: new PeerOrigin(this.#peer, end, options.pool, options.priority), flow };
+    return { origin: new PeerOrigin(this.#peer, end, flow, options.priority), flow };
   }
 
   #series(access: Access, token: string | Grant, { pool, signal, timeout, priority }: Checked) {

@@ -32,20 +32,26 @@ export function sourceOf(name: string, given: StreamSource): ByteSource {
     : (parts?.[Symbol.asyncIterator]?.() ?? parts?.[Symbol.iterator]?.());
   if (iterator === undefined)
     throw invalidArgType(name, 'a stream, an iterable of Uint8Arrays, or a FileHandle', given);
-  return new PartsSource(name, iterator);
+  return new PartsSource(name, iterator, (given as Partial<Destroyable>).destroy?.bind(given));
+}
+
+interface Destroyable {
+  destroy(): void;
 }
 
 /** The parts of an iterable. */
 class PartsSource implements ByteSource {
   readonly iterator: AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
   readonly #name: string;
+  readonly #destroy: (() => void) | undefined;
   #part: Uint8Array = new Uint8Array();
   #next: Promise<IteratorResult<Uint8Array>> | undefined;
   #isOver = false;
 
-  constructor(name: string, iterator: PartsSource['iterator']) {
+  constructor(name: string, iterator: PartsSource['iterator'], destroy: (() => void) | undefined) {
     this.#name = name;
     this.iterator = iterator;
+    this.#destroy = destroy;
   }
 
   async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
@@ -86,7 +92,9 @@ class PartsSource implements ByteSource {
 
   cancel(): void {
     this.#next?.catch(() => {});
-    Promise.resolve(this.iterator.return?.()).catch(() => {});
+    // The iterator of a stream of Node.js ends only after the part that it waits for.
+    if (this.#destroy !== undefined) this.#destroy();
+    else Promise.resolve(this.iterator.return?.()).catch(() => {});
   }
 }
 

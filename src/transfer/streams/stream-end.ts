@@ -1,4 +1,5 @@
 import { offAbort, onAbort, reasonOf } from '../../base/abort-signals.js';
+import { countAsHandled } from '../../base/cancellation.js';
 import { Deferred } from '../../base/deferred.js';
 import { within } from '../../base/wait-options.js';
 import { Channel } from '../confirmations.js';
@@ -80,6 +81,7 @@ export class StreamEnd {
 
   /** Waits for the peer. */
   async wait<T>(promise: Promise<T>, call: string): Promise<T> {
+    countAsHandled(promise);
     this.signal.throwIfAborted();
     return within(promise, { signal: this.signal, timeout: this.timeout, unref: true }, call);
   }

@@ -83,6 +83,7 @@ export class TransferReadable extends Readable {
     const sink = new FileSink(checkFileRange('file', file));
     if (this.#running !== undefined || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
+    this.on('error', () => {}); // the promise rejects
     const report = await this.#run(sink);
     this.resume();
     return report;

@@ -135,6 +135,7 @@ export class TransferWritable extends Writable {
     const bytes = sourceOf('source', source);
     if (this.#running !== undefined || this.writableEnded || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
+    this.on('error', () => {}); // the promise rejects
     const report = await this.#run(bytes);
     this.end();
     return report;
