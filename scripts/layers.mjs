@@ -33,6 +33,7 @@ const LAYERS = [
   'src/cuda/',
   'src/neuron/',
   'src/transfer/',
+  'src/http/',
   'src/net/',
   'src/cli/',
 

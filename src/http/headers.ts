@@ -1,0 +1,35 @@
+/** The header of a request or a response with the address of an engine. */
+export const ADDRESS = 'x-libfabric-address';
+/** The header of a request or a response with tokens, separated by commas. */
+export const TOKEN = 'x-libfabric-token';
+
+/** What has a token: an offer, or a stream of an engine. */
+export interface WithToken {
+  readonly token: string;
+}
+
+/** The headers of a message: of node:http, or of the web. */
+export type AnyHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export function headerOf(headers: AnyHeaders, name: string): string | undefined {
+  const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
+  return value === undefined || value === null ? undefined : String(value);
+}
+
+const isWebHeaders = (headers: AnyHeaders): headers is { get(name: string): string | null } =>
+  typeof headers.get === 'function';
+
+/** The tokens of a message. */
+export function tokensOf(headers: AnyHeaders): string[] {
+  const text = headerOf(headers, TOKEN) ?? '';
+  return text
+    .split(',')
+    .map((token) => token.trim())
+    .filter((token) => token !== '');
+}
+
+/** The text of a header with tokens. */
+export const textOf = (tokens: readonly (string | WithToken)[]): string =>
+  tokens.map((each) => (typeof each === 'string' ? each : each.token)).join(', ');

@@ -1,0 +1,235 @@
+// libfabric/http: engines meet, and exchange tokens, in the headers of HTTP.
+import '../support/softefa.js';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import {
+  connect as connectHttp2,
+  createServer as createServer2,
+  type Http2Server,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import express from 'express';
+import fastify from 'fastify';
+import { type AnyRequest, type AnyResponse, transferClient, transferServer } from 'libfabric/http';
+import { TransferEngine } from 'libfabric/transfer';
+import { Agent, fetch as fetchUndici, request as requestUndici } from 'undici';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { pattern, same } from '../support/bytes.js';
+
+const BYTES = pattern(100_000);
+const options = { provider: 'tcp', node: '127.0.0.1' };
+
+async function openEngine(more = {}): Promise<TransferEngine> {
+  const engine = await TransferEngine.open({ ...options, ...more });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+async function urlOf(server: Server | Http2Server): Promise<string> {
+  if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.close();
+    if ('closeAllConnections' in server) server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+type Transfers = ReturnType<typeof transferServer>;
+
+/** Offers the bytes to the client of a request, and reads those that its token offers. */
+async function answer(transfers: Transfers, request: AnyRequest, response: AnyResponse) {
+  const client = await transfers.clientOf(request, response);
+  if (client === undefined) return { status: 200, text: 'plain' };
+  const [token] = client.tokens;
+  if (token !== undefined) {
+    const received = await buffer(client.peer.download(token));
+    return { status: 200, text: String(same(received, BYTES)) };
+  }
+  const outgoing = transfers.engine.outgoing({ to: client.peer });
+  client.reply(outgoing);
+  outgoing.on('error', () => {});
+  outgoing.end(BYTES);
+  return { status: 200, text: 'here it is' };
+}
+
+type Serve = (engine: TransferEngine) => Promise<{ transfers: Transfers; url: string }>;
+
+const SERVERS: Record<string, Serve> = {
+  async 'node:http'(engine) {
+    const server = createServer(async (request, response) => {
+      try {
+        response.end((await answer(transfers, request, response)).text);
+      } catch (error) {
+        response.writeHead(Object(error).statusCode ?? 500).end();
+      }
+    });
+    const transfers = transferServer(engine, server);
+    return { transfers, url: await urlOf(server) };
+  },
+  async Express(engine) {
+    const app = express();
+    const transfers = transferServer(engine);
+    app.use(transfers.handler);
+    app.use(async (request, response) => {
+      response.send((await answer(transfers, request, response)).text);
+    });
+    app.use(((error, _request, response, _next) => {
+      response.status(error.statusCode ?? 500).end();
+    }) as express.ErrorRequestHandler);
+    return { transfers, url: await urlOf(createServer(app)) };
+  },
+  async Fastify(engine) {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    const transfers = transferServer(engine, app);
+    app.get('/', async (request, reply) => (await answer(transfers, request, reply)).text);
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return { transfers, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` };
+  },
+};
+
+describe.each(Object.keys(SERVERS))('%s', (name) => {
+  const serve = SERVERS[name] as Serve;
+
+  test.each(['fetch', 'undici'])(
+    '%s gets bytes, and sends bytes, by tokens in headers',
+    async (kind) => {
+      const [engine, other] = [await openEngine(), await openEngine()];
+      const { transfers, url } = await serve(other);
+      const client =
+        kind === 'fetch'
+          ? transferClient(engine)
+          : transferClient(engine, fetchUndici as typeof fetch);
+      const { response, peer, tokens } = await client.fetch(url, { headers: { accept: '*/*' } });
+      expect([await response.text(), tokens.length]).toEqual(['here it is', 1]);
+      expect(same(await buffer(peer.download(tokens[0] as string)), BYTES)).toBe(true);
+      expect(await client.peer(url)).toBe(peer);
+      const outgoing = engine.outgoing({ to: peer });
+      outgoing.end(BYTES);
+      const sent = await client.fetch(url, { tokens: [outgoing], headers: [['accept', '*/*']] });
+      expect(await sent.response.text()).toBe('true');
+      expect(transfers.clients).toBe(1);
+      await client.close();
+      expect(peer.closed).toBe(true);
+    },
+  );
+
+  test('a client without libfabric gets a plain response', async () => {
+    const { transfers, url } = await serve(await openEngine());
+    const response = await fetch(url);
+    expect([await response.text(), response.headers.get('x-libfabric-address')]).toEqual([
+      'plain',
+      null,
+    ]);
+    expect(transfers.clients).toBe(0);
+  });
+
+  test('a wrong address, and that of an engine with another secret, give 400', async () => {
+    const { transfers, url } = await serve(await openEngine({ secret: 'a'.repeat(32) }));
+    const stranger = await openEngine({ secret: 'b'.repeat(32) });
+    for (const address of ['x', '', stranger.address]) {
+      const { status } = await fetch(url, { headers: { 'x-libfabric-address': address } });
+      expect(status).toBe(400);
+    }
+    expect(transfers.clients).toBe(0);
+  });
+});
+
+test('a request of undici needs only the headers', async () => {
+  const [engine, other] = [await openEngine(), await openEngine()];
+  const { url } = await (SERVERS['node:http'] as Serve)(other);
+  const client = transferClient(engine);
+  const { headers, body } = await requestUndici(url, { headers: client.headers() });
+  await body.dump();
+  const { peer, tokens } = await client.received(url, headers);
+  expect(same(await buffer(peer.download(tokens[0] as string)), BYTES)).toBe(true);
+});
+
+test('HTTP/2 works, and its session is the connection', async () => {
+  const [engine, other] = [await openEngine(), await openEngine()];
+  const server = createServer2(async (request, response) => {
+    response.end((await answer(transfers, request, response)).text);
+  });
+  const transfers = transferServer(other, server, { keep: 0 });
+  const url = await urlOf(server);
+  const session = connectHttp2(url);
+  const client = transferClient(engine);
+  for (let i = 0; i < 3; i++) {
+    const stream = session.request({ ':path': '/', ...client.headers() });
+    const [headers] = await once(stream, 'response');
+    stream.resume();
+    await once(stream, 'close');
+    const { peer, tokens } = await client.received(url, headers);
+    expect(same(await buffer(peer.download(tokens[0] as string)), BYTES)).toBe(true);
+  }
+  expect(transfers.clients).toBe(1);
+  session.close();
+  await expect.poll(() => transfers.clients).toBe(0);
+});
+
+test('a client is forgotten some time after its last connection, and may come back', async () => {
+  const [engine, other] = [await openEngine(), await openEngine()];
+  const server = createServer(async (request, response) => {
+    peers.push((await transfers.clientOf(request, response))?.peer);
+    response.end();
+  });
+  const peers: unknown[] = [];
+  const transfers = transferServer(other, server, { keep: 1 });
+  const url = await urlOf(server);
+  const agents = [new Agent(), new Agent()];
+  const get = async (agent: Agent) => {
+    const response = await fetchUndici(url, {
+      headers: transferClient(engine).headers(),
+      dispatcher: agent,
+    });
+    await response.text();
+  };
+  for (const agent of [...agents, ...agents]) await get(agent);
+  expect([transfers.clients, new Set(peers).size]).toEqual([1, 1]);
+  await agents[0]?.close();
+  await get(agents[1] as Agent);
+  expect(new Set(peers).size).toBe(1);
+  await agents[1]?.close();
+  await expect.poll(() => transfers.clients).toBe(0);
+  expect(peers[0]).toMatchObject({ closed: true });
+  const again = new Agent();
+  await get(again);
+  expect([new Set(peers).size, transfers.clients]).toEqual([2, 1]);
+  await transfers.close();
+  expect([transfers.clients, peers.at(-1)]).toMatchObject([0, { closed: true }]);
+  await again.close();
+});
+
+test('a server that was restarted is met again, and one without libfabric is reported', async () => {
+  const engine = await openEngine();
+  const client = transferClient(engine);
+  const answers = [await openEngine(), await openEngine()];
+  const server = createServer((_request, response) => {
+    const address = answers[0]?.address;
+    if (address !== undefined) response.setHeader('x-libfabric-address', address);
+    response.end();
+  });
+  const url = await urlOf(server);
+  const first = await client.peer(url);
+  expect(first.id).toBe(answers[0]?.id);
+  await answers.shift()?.close();
+  const { peer: second } = await client.fetch(url);
+  expect([second.id, first.closed]).toEqual([answers[0]?.id, true]);
+  answers.shift();
+  await expect(client.fetch(url)).rejects.toMatchObject({ code: 'FI_ENODATA' });
+});
+
+test('wrong arguments are refused', async () => {
+  const engine = await openEngine();
+  const wrong = (value: unknown) => value as never;
+  expect(() => transferServer(wrong({}))).toThrow(TypeError);
+  expect(() => transferServer(engine, wrong({}))).toThrow(TypeError);
+  expect(() => transferServer(engine, undefined, wrong({ keeps: 1 }))).toThrow('keep');
+  expect(() => transferServer(engine, undefined, { keep: -1 })).toThrow(RangeError);
+  expect(() => transferClient(wrong(1))).toThrow(TypeError);
+  expect(() => transferClient(engine, wrong('fetch'))).toThrow(TypeError);
+  await engine.close();
+  expect(() => transferClient(engine)).toThrow('is closed');
+  expect(() => transferServer(engine)).toThrow('is closed');
+});
