@@ -12,6 +12,8 @@ export interface Inbound {
 
 /** Where a stream of bytes comes from, chunk after chunk. */
 export interface Origin {
+  /** Whether a chunk that is begun takes memory although there may be no bytes for it. */
+  readonly guesses: boolean;
   /** Begins the next chunk. Undefined: there are no more. The calls follow each other. */
   next(): Promise<Inbound | undefined>;
   /** All chunks were taken. */
@@ -32,8 +34,8 @@ export async function inflow(origin: Origin, sink: ByteSink, flow: Flow): Promis
     return next;
   };
   const takeNext = async (): Promise<boolean> => {
-    // Short streams use one buffer.
-    while (ahead.length < Math.min(AHEAD, 1 + chunks)) ahead.push(begin());
+    const most = origin.guesses ? Math.min(AHEAD, 1 + chunks) : AHEAD; // short streams take one buffer
+    while (ahead.length < most) ahead.push(begin());
     const inbound = await (ahead[0] as Promise<Inbound | undefined>);
     const length = await inbound?.arrived;
     if (inbound === undefined || length === undefined || length === 0) return false;

@@ -30,6 +30,7 @@ const inPlace = (transfer: Transfer, length: number) => transfer.then(() => leng
 
 /** Memory that a peer has offered for one read. */
 export class MemoryOrigin implements Origin {
+  readonly guesses = false;
   readonly #series: Series;
   readonly #limits: Limits;
   #left: number;
@@ -56,6 +57,7 @@ export class MemoryOrigin implements Origin {
 
 /** A stream of a peer that offers the memory of each chunk. */
 export class PeerOrigin implements Origin {
+  readonly guesses = false;
   readonly #remote: RemoteEngine;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
@@ -86,6 +88,7 @@ export class PeerOrigin implements Origin {
 
 /** A stream of this engine, which offers memory for each chunk to the peer. */
 export class OfferedOrigin implements Origin {
+  readonly guesses = true;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
   #chunks = Number.POSITIVE_INFINITY;
