@@ -1,5 +1,5 @@
 // Events on node:diagnostics_channel. Without a subscriber an event costs one check of
-// `hasSubscribers`, and the path of operations has no check at all.
+// `hasSubscribers`.
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { DriverKind } from './drivers.js';
 import type { FabricErrorCode } from './error-codes.js';

@@ -1,6 +1,8 @@
 // The messages of the channels of node:diagnostics_channel.
 import type { BackPressureMessage, LifecycleMessage, ParkedMessage } from '../base/channels.js';
 import type { FabricError } from '../base/errors.js';
+import type { TraceEvent } from '../base/trace.js';
+import type { OperationTraceMessage } from '../endpoint/tracing.js';
 
 export type {
   BackPressureMessage,
@@ -8,6 +10,7 @@ export type {
   ObjectType,
   ParkedMessage,
 } from '../base/channels.js';
+export type { OperationTraceMessage } from '../endpoint/tracing.js';
 
 /**
  * `libfabric:error`: every FabricError, when it is created. The package creates FabricErrors only for failed
@@ -18,7 +21,8 @@ export interface ErrorMessage {
 }
 
 /** The channels and their messages. */
-export interface DiagnosticsMessages {
+export interface DiagnosticsMessages
+  extends Record<`tracing:libfabric:operation:${TraceEvent}`, OperationTraceMessage> {
   'libfabric:open': LifecycleMessage;
   'libfabric:close': LifecycleMessage;
   'libfabric:error': ErrorMessage;

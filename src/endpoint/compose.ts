@@ -13,6 +13,7 @@ import type { MultiRecv } from './multi-recv.js';
 import { QueuedCalls } from './queued.js';
 import { type RmaRead, type RmaWrite, rmaRead, rmaWrite } from './rma.js';
 import { type TaggedRecv, type TaggedSend, taggedRecv, taggedSend } from './tagged.js';
+import { tracedCalls } from './tracing.js';
 
 /**
  * The data transfer calls of an endpoint of type `T` that was opened with the capabilities `C`. `S`
@@ -175,7 +176,8 @@ export function endpointClassOf(info: AnyInfo): typeof EndpointBase {
 function compose(calls: object[], extras: object[]): typeof EndpointBase {
   const BatchClass = withCalls(BatchBase, 'Batch', calls) as typeof BatchBase;
   const QueuedClass = withCalls(QueuedCalls, 'QueuedCalls', calls) as typeof QueuedCalls;
-  const Class = withCalls(EndpointBase, 'Endpoint', [...calls, ...extras]) as typeof EndpointBase;
+  const traced = calls.map(tracedCalls);
+  const Class = withCalls(EndpointBase, 'Endpoint', [...traced, ...extras]) as typeof EndpointBase;
   Object.defineProperties(Class.prototype, {
     batch: {
       value(this: EndpointBase) {

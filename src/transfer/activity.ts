@@ -1,17 +1,12 @@
+import { Trace } from '../base/trace.js';
 import type { TransferStats } from '../diagnostics/transfer-state.js';
 import type { Queue } from './admission.js';
-import {
-  type Owner,
-  offerArrived,
-  offerOpen,
-  offerReleased,
-  transferEnd,
-  transferStart,
-} from './channels.js';
+import { type Owner, offerArrived, offerOpen, offerReleased } from './channels.js';
 import type { NativeEvents } from './native-events.js';
 import type { Notifications } from './notifications.js';
 import type { Arrival, Offer } from './offer.js';
 import type { TransferReport } from './report.js';
+import { type TransferTrace, tracedTransfers } from './tracing.js';
 import type { Transfer } from './transfer.js';
 
 /** Counts the work of an engine, and publishes it to the subscribers of the channels. */
@@ -36,23 +31,22 @@ export class Activity {
     this.#notifications = notifications;
   }
 
-  transferStarted(transfer: Transfer): void {
-    if (transferStart.hasSubscribers)
-      transferStart.publish({ engine: this.#owner.engine, transfer });
+  /** The trace of a transfer, or undefined if nobody subscribes. */
+  traceOf(transfer: Transfer): TransferTrace | undefined {
+    if (!tracedTransfers.hasSubscribers) return undefined;
+    const { engine } = this.#owner;
+    const { access, peer, total: bytes } = transfer;
+    return new Trace(tracedTransfers, { engine, transfer, access, peer: peer.id, bytes });
   }
 
-  transferDone(transfer: Transfer, report: TransferReport): void {
+  transferDone(report: TransferReport): void {
     this.#done += 1;
     this.#duration += report.duration;
     this.#bytes += report.byteLength;
-    if (transferEnd.hasSubscribers)
-      transferEnd.publish({ engine: this.#owner.engine, transfer, report });
   }
 
-  transferFailed(transfer: Transfer, error: unknown): void {
+  transferFailed(): void {
     this.#failed += 1;
-    if (!transferEnd.hasSubscribers) return;
-    transferEnd.publish({ engine: this.#owner.engine, transfer, report: transfer.report(), error });
   }
 
   offerOpened(offer: Offer): void {

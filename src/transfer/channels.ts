@@ -1,28 +1,15 @@
 // The events of transfers on node:diagnostics_channel. Without a subscriber, an event costs one check of
 // `hasSubscribers`.
 import { type Channel, channel } from 'node:diagnostics_channel';
+import type { TraceEvent } from '../base/trace.js';
 import type { FallbackEvent, PeerEvent, RailErrorEvent, RailEvent } from './engine-events.js';
 import type { Arrival, Offer } from './offer.js';
-import type { TransferReport } from './report.js';
-import type { Transfer } from './transfer.js';
+import type { TransferTraceMessage } from './tracing.js';
 import type { TransferEngine } from './transfer-engine.js';
 
 /** The engine that the messages name. It is made after its parts, which publish them. */
 export interface Owner {
   engine: TransferEngine;
-}
-
-/** `libfabric:transfer:start`: write(), read() or repeat() was called. */
-export interface TransferStartMessage {
-  readonly engine: TransferEngine;
-  readonly transfer: Transfer;
-}
-
-/** `libfabric:transfer:end`: the transfer's promise settles. */
-export interface TransferEndMessage extends TransferStartMessage {
-  readonly report: TransferReport;
-  /** The error, if the transfer has failed. */
-  readonly error?: unknown;
 }
 
 /** `libfabric:offer:open`: memory was offered. */
@@ -63,9 +50,8 @@ export interface FallbackMessage extends FallbackEvent {
 }
 
 /** The channels of transfer engines and their messages. */
-export interface TransferMessages {
-  'libfabric:transfer:start': TransferStartMessage;
-  'libfabric:transfer:end': TransferEndMessage;
+export interface TransferMessages
+  extends Record<`tracing:libfabric:transfer:${TraceEvent}`, TransferTraceMessage> {
   'libfabric:offer:open': OfferMessage;
   'libfabric:offer:arrived': OfferArrivedMessage;
   'libfabric:offer:released': OfferReleasedMessage;
@@ -78,8 +64,6 @@ export interface TransferMessages {
 const typed = <N extends keyof TransferMessages>(name: N) =>
   channel(name) as Channel<unknown, TransferMessages[N]>;
 
-export const transferStart = typed('libfabric:transfer:start');
-export const transferEnd = typed('libfabric:transfer:end');
 export const offerOpen = typed('libfabric:offer:open');
 export const offerArrived = typed('libfabric:offer:arrived');
 export const offerReleased = typed('libfabric:offer:released');

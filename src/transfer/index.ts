@@ -22,9 +22,7 @@ export type {
   PeerMessage,
   RailErrorMessage,
   RailMessage,
-  TransferEndMessage,
   TransferMessages,
-  TransferStartMessage,
 } from './channels.js';
 export type {
   EngineEvent,
@@ -53,5 +51,6 @@ export type { IncomingOptions, OutgoingOptions, StreamOptions } from './streams/
 export type { TransferReadable } from './streams/transfer-readable.js';
 export type { StreamReport, TransferWritable } from './streams/transfer-writable.js';
 export type { Grant, GrantedFile, RailKey, TokenContent } from './token.js';
+export type { TransferTraceMessage } from './tracing.js';
 export type { Progress, Transfer, TransferOptions } from './transfer.js';
 export { TransferEngine } from './transfer-engine.js';

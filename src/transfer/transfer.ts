@@ -17,6 +17,7 @@ import { Outcome } from './outcome.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
 import { ArrivingReadable } from './streams/memory-streams.js';
+import type { TransferTrace } from './tracing.js';
 
 const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
 
@@ -101,6 +102,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #previous: Handle<'Transfer'> | undefined;
   readonly #outcome = new Outcome();
   readonly #watchers = new Set<() => void>();
+  readonly #trace: TransferTrace | undefined;
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
   #ended = false;
@@ -118,9 +120,10 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.#limits = limits;
     this.#previous = previous;
     course.peer.used(1);
-    course.activity.transferStarted(this);
+    this.#trace = course.activity.traceOf(this);
     course.admission.enter(this);
     if (!this.#ended) this.#limit(limits);
+    this.#trace?.returned();
   }
 
   /** Resolves when the local memory may be used for something else. It also resolves after a failure. */
@@ -181,7 +184,8 @@ export class Transfer implements PromiseLike<TransferReport> {
   #fail(error: unknown): void {
     if (this.#ended) return;
     this.#end();
-    this.#course.activity.transferFailed(this, error);
+    this.#course.activity.transferFailed();
+    this.#trace?.failed(error);
     this.#outcome.fail(error);
   }
 
@@ -189,7 +193,8 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (this.#ended) return;
     this.#end();
     const report = this.report();
-    this.#course.activity.transferDone(this, report);
+    this.#course.activity.transferDone(report);
+    this.#trace?.succeeded(report);
     this.#outcome.succeed(report);
   }
 

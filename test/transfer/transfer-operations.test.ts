@@ -46,9 +46,7 @@ async function samples(engine: TransferEngine): Promise<Record<string, number>> 
 describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
   const options = { provider, nics: 2 };
 
-  test('a transfer and its offer publish their start and end, with the report', async () => {
-    const started = messages('libfabric:transfer:start');
-    const ended = messages('libfabric:transfer:end');
+  test('an offer publishes its begin, its arrival and its release', async () => {
     const opened = messages('libfabric:offer:open');
     const arrived = messages('libfabric:offer:arrived');
     const released = messages('libfabric:offer:released');
@@ -59,11 +57,9 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(opened).toEqual([{ engine: b, offer }]);
     expect(offer.to).toBe(toA);
     const transfer = toB.write(from, offer.token, { notification: Buffer.from('x') });
-    expect(started).toEqual([{ engine: a, transfer }]);
     expect(transfer).toMatchObject({ access: 'write', priority: 'normal', total: SIZE });
     expect(transfer.peer).toBe(toB);
-    const report = await transfer;
-    expect(ended).toEqual([{ engine: a, transfer, report }]);
+    await transfer;
     const arrival = await offer.arrived;
     expect(arrived).toEqual([{ engine: b, offer, arrival }]);
     await offer.released;
@@ -75,7 +71,6 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const error = new Error('enough');
     aborting.abort(error);
     await expect(stopped).rejects.toBe(error);
-    expect(ended[1]).toMatchObject({ engine: a, transfer: stopped, error });
     await unused.released;
     expect(released[1]).toMatchObject({ engine: b, offer: unused });
     // All slices may have been in flight before the abort.
