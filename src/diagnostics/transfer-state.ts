@@ -105,6 +105,31 @@ export interface OfferState {
   readonly expiresIn: number;
 }
 
+/** The figures of a {@link MemoryPool}. */
+export interface MemoryPoolStats {
+  /** Buffers that were allocated, or are being allocated. */
+  readonly buffers: number;
+  /** Bytes of these. */
+  readonly byteLength: number;
+  /** Buffers that were acquired, until nothing uses them any more. */
+  readonly leased: number;
+  /** Calls of acquire() that wait for a buffer. */
+  readonly waiting: number;
+  /** Calls of acquire() that have got a buffer. */
+  readonly acquired: number;
+  /** Calls of acquire() that had to wait for one. */
+  readonly waits: number;
+}
+
+/** A pool of memory in dumpState(). */
+export interface MemoryPoolState extends MemoryPoolStats {
+  readonly name: string;
+  /** Bytes of each buffer. */
+  readonly size: number;
+  /** The most buffers. */
+  readonly count: number;
+}
+
 /** A transfer engine in dumpState(). */
 export interface TransferEngineState {
   readonly id: string;
@@ -118,6 +143,7 @@ export interface TransferEngineState {
     readonly count: number;
     readonly byteLength: number;
   };
+  readonly pools: readonly MemoryPoolState[];
   readonly stats: TransferStats;
   /** The first 1000 transfers that run. `stats` has the number of all transfers. */
   readonly transfers: readonly TransferState[];
@@ -130,6 +156,7 @@ export interface OpenTransferEngine {
   /** Its number among the engines of the thread, from 1. */
   readonly number: number;
   readonly rails: readonly RailState[];
+  readonly pools: readonly MemoryPoolState[];
   stats(): TransferStats;
   state(): TransferEngineState;
 }

@@ -21,6 +21,7 @@ export function stateOf(
       count: memories.size,
       byteLength: [...memories].reduce((sum, { length }) => sum + length, 0),
     },
+    pools: engine.pools,
     stats: engine.stats(),
     transfers: Array.from(firstOf(transfers.values()), (transfer) => transfer.state()),
     offers: Array.from(firstOf(offers.values()), (offer) => offer.state()),

@@ -10,6 +10,8 @@ import './inspect.js';
 
 export type { Reader } from '../base/arrivals.js';
 export type {
+  MemoryPoolState,
+  MemoryPoolStats,
   OfferState,
   TransferEngineState,
   TransferState,
@@ -35,7 +37,7 @@ export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { MemoryLease } from './lease.js';
 export type { MemoryPart, TransferMemory } from './memory.js';
-export type { MemoryPool, MemoryPoolOptions, MemoryPoolStats } from './memory-pool.js';
+export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';

@@ -40,9 +40,7 @@ describes('MemoryLease', MemoryLease, ({ length, memory, closed }) => ({
   closed: closed || memory.closed || memory.region.closed,
 }));
 describes('MemoryPool', MemoryPool, (pool) => ({
-  size: pool.size,
-  count: pool.count,
-  ...pool.stats(),
+  ...pool.state(),
   closed: pool.closed,
 }));
 describes('Offer', Offer, ({ access, part, to, arrivals, closed }) => ({

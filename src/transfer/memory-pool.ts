@@ -1,9 +1,10 @@
 import { asCancellation, cancellable, countAsHandled } from '../base/cancellation.js';
-import { checkInteger, checkOptions, namesOf } from '../base/checks.js';
+import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { Deferred } from '../base/deferred.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgValue } from '../base/errors.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
+import type { MemoryPoolState, MemoryPoolStats } from '../diagnostics/transfer-state.js';
 import { MemoryLease } from './lease.js';
 import type { TransferMemory } from './memory.js';
 import type { AllocateMemoryOptions } from './registration.js';
@@ -14,6 +15,7 @@ const NAMES = namesOf<MemoryPoolOptions>({
   size: 1,
   count: 1,
   maxBytes: 1,
+  name: 1,
   nics: 1,
   hugePages: 1,
   shared: 1,
@@ -28,27 +30,14 @@ export interface MemoryPoolOptions extends AllocateMemoryOptions {
   readonly count?: number;
   /** The most bytes of all buffers. */
   readonly maxBytes?: number;
-}
-
-/** The figures of a {@link MemoryPool}. */
-export interface MemoryPoolStats {
-  /** Buffers that were allocated, or are being allocated. */
-  readonly buffers: number;
-  /** Bytes of these. */
-  readonly byteLength: number;
-  /** Buffers that were acquired, until nothing uses them any more. */
-  readonly leased: number;
-  /** Calls of acquire() that wait for a buffer. */
-  readonly waiting: number;
-  /** Calls of acquire() that have got a buffer. */
-  readonly acquired: number;
-  /** Calls of acquire() that had to wait for one. */
-  readonly waits: number;
+  /** The pool's name in metrics and dumps. If omitted, its number among the pools of the engine, from 1. */
+  readonly name?: string;
 }
 
 /** Checks how many buffers a pool may have. `allocation`: the options for each. */
 export function checkPoolOptions(given: MemoryPoolOptions) {
-  const { size, count, maxBytes, ...allocation } = checkOptions('options', given, NAMES);
+  const { size, count, maxBytes, name, ...allocation } = checkOptions('options', given, NAMES);
+  if (name !== undefined) checkString('options.name', name);
   const each = checkInteger('options.size', size, 1);
   if ((count === undefined) === (maxBytes === undefined))
     throw invalidArgValue('options', 'must have either count or maxBytes');
@@ -56,7 +45,7 @@ export function checkPoolOptions(given: MemoryPoolOptions) {
     count === undefined
       ? Math.floor(checkInteger('options.maxBytes', maxBytes, each) / each)
       : checkInteger('options.count', count, 1, MAX_COUNT);
-  return { size: each, count: most, allocation };
+  return { size: each, count: most, name, allocation };
 }
 
 /** The engine of a pool. */
@@ -81,6 +70,7 @@ export interface PoolOwner {
 export class MemoryPool {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
+  readonly name: string;
   /** Bytes of each buffer. */
   readonly size: number;
   /** The most buffers. */
@@ -97,7 +87,8 @@ export class MemoryPool {
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(size: number, count: number, owner: PoolOwner) {
+  constructor(name: string, size: number, count: number, owner: PoolOwner) {
+    this.name = name;
     this.size = size;
     this.count = count;
     this.#owner = owner;
@@ -203,6 +194,12 @@ export class MemoryPool {
       acquired: this.#acquired,
       waits: this.#waits,
     };
+  }
+
+  /** @internal For dumpState() and metrics. */
+  state(): MemoryPoolState {
+    const { name, size, count } = this;
+    return { name, size, count, ...this.stats() };
   }
 
   /** Whether the pool or its engine was closed. */

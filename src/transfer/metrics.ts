@@ -1,5 +1,5 @@
 import { type Metrics, metricsOf, type Put } from '../diagnostics/prometheus.js';
-import type { RailState, TransferStats } from '../diagnostics/transfer-state.js';
+import type { MemoryPoolState, RailState, TransferStats } from '../diagnostics/transfer-state.js';
 import { transferEngines } from '../diagnostics/transfer-state.js';
 
 /**
@@ -11,11 +11,13 @@ export async function transferMetrics(): Promise<Metrics> {
     number: String(engine.number),
     rails: engine.rails,
     stats: engine.stats(),
+    pools: engine.pools,
   }));
   return metricsOf((put) => {
-    for (const { number, rails, stats } of figures) {
+    for (const { number, rails, stats, pools } of figures) {
       for (const rail of rails) putRail(put, number, rail);
       putStats(put, number, stats);
+      for (const pool of pools) putPool(put, number, pool);
     }
   });
 }
@@ -94,4 +96,21 @@ function putStats(
   );
   const dropped = 'Messages dropped because too many were unread.';
   put('transfer_notifications_dropped_total', dropped, { engine }, notifications.dropped);
+}
+
+const POOL_METRICS = {
+  buffers: ['buffers', 'Buffers of the pool.'],
+  byteLength: ['bytes', 'Bytes of the buffers of the pool.'],
+  leased: ['leased', 'Buffers of the pool that are in use.'],
+  waiting: ['waiting', 'Calls of acquire() that wait for a buffer.'],
+  acquired: ['acquired_total', 'Calls of acquire() that have got a buffer.'],
+  waits: ['waits_total', 'Calls of acquire() that had to wait for a buffer.'],
+} as const;
+
+/** Pools of an engine with the same name count together. */
+function putPool(put: Put, engine: string, pool: MemoryPoolState): void {
+  for (const [field, [name, help]] of Object.entries(POOL_METRICS)) {
+    const labels = { engine, pool: pool.name };
+    put(`transfer_pool_${name}`, help, labels, pool[field as keyof typeof POOL_METRICS]);
+  }
 }

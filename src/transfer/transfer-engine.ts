@@ -4,6 +4,7 @@ import { publishClose, publishOpen } from '../base/channels.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, FabricError, invalidArgValue, invalidState } from '../base/errors.js';
 import type {
+  MemoryPoolState,
   RailState,
   TransferEngineState,
   TransferStats,
@@ -66,6 +67,7 @@ export class TransferEngine {
   /** @internal Counts the engines of this thread, from 1. */
   readonly number = ++lastNumber;
   readonly #parts: EngineParts;
+  #poolsMade = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(parts: EngineParts) {
@@ -118,6 +120,11 @@ export class TransferEngine {
   /** The activity of the engine since it was opened. */
   stats(): TransferStats {
     return this.#parts.activity.stats();
+  }
+
+  /** @internal */
+  get pools(): MemoryPoolState[] {
+    return Array.from(this.#parts.pools, (pool) => pool.state());
   }
 
   /** @internal For dumpState(). */
@@ -197,9 +204,10 @@ export class TransferEngine {
    */
   pool(options: MemoryPoolOptions): MemoryPool {
     this.#checkOpen();
-    const { size, count, allocation } = checkPoolOptions(options);
+    const { size, count, name, allocation } = checkPoolOptions(options);
+    this.#poolsMade += 1;
     const { pools } = this.#parts;
-    const pool = new MemoryPool(size, count, {
+    const pool = new MemoryPool(name ?? String(this.#poolsMade), size, count, {
       allocate: () => this.allocate(size, allocation),
       forget: (ended) => pools.delete(ended),
     });

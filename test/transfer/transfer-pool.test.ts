@@ -1,7 +1,13 @@
 // engine.pool(): registered memory that many uses get in turn.
 import '../support/softefa.js';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { MemoryLease, MemoryPool, MemoryPoolOptions } from 'libfabric/transfer';
+import { dumpState } from 'libfabric';
+import {
+  type MemoryLease,
+  type MemoryPool,
+  type MemoryPoolOptions,
+  transferMetrics,
+} from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair } from '../support/engines.js';
@@ -188,6 +194,55 @@ describe('shm', () => {
       await pool.close();
     },
   );
+
+  test('metrics and dumpState() have the figures of open pools, by name or number', async () => {
+    const { a, pool } = await pools({ count: 2 });
+    const named = a.pool({ size: 100, maxBytes: 1000, name: 'objects "x"' });
+    expect([pool.name, named.name]).toEqual(['1', 'objects "x"']);
+    expect(a.pool({ size: 100, count: 1 }).name).toBe('3');
+    expect(() => a.pool({ size: 1, count: 1, name: 5 as never })).toThrow(/options.name/);
+    const leases = [await pool.acquire(), await pool.acquire()];
+    const waiting = pool.acquire();
+    const figures = {
+      ...{ name: '1', size: SIZE, count: 2 },
+      ...{ buffers: 2, byteLength: 2 * SIZE, leased: 2, waiting: 1, acquired: 2, waits: 1 },
+    };
+    const dumped = () => dumpState().transferEngines.find(({ id }) => id === a.id)?.pools;
+    expect(dumped()).toMatchObject([
+      figures,
+      { name: 'objects "x"', size: 100, count: 10, buffers: 0 },
+      { name: '3' },
+    ]);
+
+    const metrics = async (name: string) => {
+      const { text } = await transferMetrics();
+      const labels = `{engine="${a.number}",pool="${name}"} `;
+      const own = text.split('\n').filter((line) => line.includes(labels));
+      return Object.fromEntries(own.map((line) => line.replace(labels, ' ').split(' ')));
+    };
+    const values = {
+      libfabric_transfer_pool_buffers: '2',
+      libfabric_transfer_pool_bytes: String(2 * SIZE),
+      libfabric_transfer_pool_leased: '2',
+      libfabric_transfer_pool_waiting: '1',
+      libfabric_transfer_pool_acquired_total: '2',
+      libfabric_transfer_pool_waits_total: '1',
+    };
+    expect(await metrics('1')).toEqual(values);
+    const unused = Object.keys(values).map((name) => [name, '0']);
+    expect(await metrics('objects \\"x\\"')).toEqual(Object.fromEntries(unused));
+
+    leases[0]?.release();
+    await (await waiting).release();
+    expect(await metrics('1')).toMatchObject({
+      libfabric_transfer_pool_leased: '1',
+      libfabric_transfer_pool_waiting: '0',
+      libfabric_transfer_pool_acquired_total: '3',
+    });
+    await pool.close();
+    expect(dumped()).toMatchObject([{ name: 'objects "x"' }, { name: '3' }]);
+    expect(await metrics('1')).toEqual({});
+  });
 
   test('a pool that closes waits for buffers that are being allocated', async () => {
     const { pool } = await pools({ count: 4 });
