@@ -1,5 +1,6 @@
 // Events of libfabric/net on node:diagnostics_channel.
-import { channel } from 'node:diagnostics_channel';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import type { TraceMessage } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 
 /** `libfabric:net:fallback`: packets travel over TCP from now on. */
@@ -13,6 +14,16 @@ export interface NicLostMessage extends FallbackMessage {
   /** The name of its domain. */
   readonly nic: string;
 }
+
+/** `tracingChannel('libfabric:net:connect')`: connect() opens a session. Sockets that join a session open none. */
+export interface ConnectTraceMessage extends TraceMessage<NetSessionState> {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined for a session over TCP. */
+  readonly provider: string | undefined;
+}
+
+export const tracedConnects = tracingChannel<unknown, ConnectTraceMessage>('libfabric:net:connect');
 
 const fallback = channel('libfabric:net:fallback');
 const nicLost = channel('libfabric:net:nicLost');

@@ -1,7 +1,10 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { Trace } from '../base/trace.js';
+import type { NetSessionState } from '../diagnostics/net-state.js';
 import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
+import { type ConnectTraceMessage, tracedConnects } from './channels.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
@@ -102,19 +105,33 @@ function sessionTo(options: ConnectOptions): Promise<Session> {
   const forget = () => {
     if (sessions.get(key) === opening) sessions.delete(key);
   };
-  const opening = open(options, forget);
+  const opening = openTraced(options, forget);
   sessions.set(key, opening);
   opening.catch(forget);
   return opening;
 }
 
 async function openOfOneSocket(options: ConnectOptions): Promise<Session> {
-  const session = await open(options);
+  const session = await openTraced(options);
   session.isOfOneSocket = true;
   return session;
 }
 
-async function open(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {
+function openTraced(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {
+  if (!tracedConnects.hasSubscribers) return open(options, ended);
+  const { host = 'localhost', port, provider } = options;
+  const message = { host, port, provider };
+  const trace = new Trace<NetSessionState, ConnectTraceMessage>(tracedConnects, message);
+  const opening = open(options, ended);
+  trace.returned();
+  opening.then(
+    (session) => trace.succeeded(session.state()),
+    (error) => trace.failed(error),
+  );
+  return opening;
+}
+
+async function open(options: ConnectOptions, ended: () => void): Promise<Session> {
   const { host = 'localhost', port, tls, connectTimeout = CONNECT_TIMEOUT } = options;
   const until = performance.now() + connectTimeout;
   const control = await connected(

@@ -5,7 +5,7 @@
  */
 export type { NetSessionState, NetSocketState, NetWait } from '../diagnostics/net-state.js';
 export type { Metrics } from '../diagnostics/prometheus.js';
-export type { FallbackMessage, NicLostMessage } from './channels.js';
+export type { ConnectTraceMessage, FallbackMessage, NicLostMessage } from './channels.js';
 export { type ConnectOptions, connect, type MessageConnectOptions, upgrade } from './connect.js';
 export type { ConnectionError } from './errors.js';
 export { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';

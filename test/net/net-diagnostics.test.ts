@@ -3,9 +3,10 @@ import '../support/softefa.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { dumpState } from 'libfabric';
-import { connect, netMetrics } from 'libfabric/net';
+import { type ConnectTraceMessage, connect, netMetrics } from 'libfabric/net';
 import { expect, onTestFinished, test } from 'vitest';
 import { pair, serve } from '../support/net-pair.js';
+import { FAILS, record, SUCCEEDS } from '../support/traces.js';
 
 /** The warning of the process that `action` causes. */
 async function warningOf(action: () => Promise<unknown>): Promise<Error> {
@@ -68,6 +69,27 @@ test('sessions are published when they begin and end', async () => {
   peer.end();
   await ended;
   expect(published.filter((each) => each === 'open netSession').length).toBe(2);
+});
+
+test('the session that connect() opens is traced in the async context of the call', async () => {
+  const { storage, traces, eventsOf } = record<ConnectTraceMessage>('libfabric:net:connect');
+  const [, port] = await serve({ provider: 'shm' });
+  const options = { port, host: '127.0.0.1', provider: 'shm' };
+  const connects = (name: string, to = options) => {
+    const socket = storage.run(name, () => connect(to));
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  const first = connects('first');
+  await once(first, 'connect');
+  expect(eventsOf('first')).toEqual(SUCCEEDS);
+  const about = { port, host: '127.0.0.1', provider: 'shm' };
+  expect(traces[0]?.message).toMatchObject({ ...about, result: { path: 'shm', fallback: null } });
+  await once(connects('second'), 'connect'); // joins the session
+  const [error] = await once(connects('refused', { ...options, port: 1 }), 'error');
+  expect(eventsOf('refused')).toEqual(FAILS);
+  expect(traces[1]?.message).toEqual({ ...about, port: 1, error });
+  expect(traces).toHaveLength(2);
 });
 
 test('a server without the fabric is a fallback, with an event and a warning', async () => {

@@ -3,8 +3,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { tracingChannel } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
 
-export const TRACE_EVENTS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
-
 /** The events of a success, and of a failure. */
 export const SUCCEEDS = ['start', 'end', 'asyncStart', 'asyncEnd'];
 export const FAILS = ['start', 'end', 'error', 'asyncStart', 'asyncEnd'];
