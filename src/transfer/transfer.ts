@@ -101,7 +101,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #limits: Limits;
   readonly #previous: Handle<'Transfer'> | undefined;
   readonly #outcome = new Outcome();
-  readonly #watchers = new Set<() => void>();
+  #watchers: Set<() => void> | undefined; // most transfers have none
   readonly #trace: TransferTrace | undefined;
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
@@ -228,7 +228,7 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   /** @internal A slice has arrived, if there are watchers. */
   moved(): void {
-    for (const watcher of this.#watchers) watcher();
+    for (const watcher of this.#watchers ?? []) watcher();
   }
 
   /** @internal No copy of the native transfer is in flight. */
@@ -310,8 +310,10 @@ export class Transfer implements PromiseLike<TransferReport> {
       memory: streamed(this.#course.part),
       leading: () => (this.#handle === undefined ? 0 : native.transferLeading(this.#handle)),
       watch: (moved) => {
-        this.#watchers.add(moved);
-        return () => this.#watchers.delete(moved);
+        this.#watchers ??= new Set();
+        const watchers = this.#watchers;
+        watchers.add(moved);
+        return () => watchers.delete(moved);
       },
       arrived: this.arrived,
     });
