@@ -3,6 +3,8 @@
  *
  * @module
  */
+import './inspect.js';
+
 export type { AnyHeaders, WithToken } from './headers.js';
 export { ADDRESS as ADDRESS_HEADER, TOKEN as TOKEN_HEADER } from './headers.js';
 export type {

@@ -49,6 +49,11 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
     this.#fetch = fetch;
   }
 
+  /** The number of servers that were met. */
+  get servers(): number {
+    return this.#peers.size;
+  }
+
   /**
    * Calls fetch() with the address of the engine, and meets the engine of the server.
    *

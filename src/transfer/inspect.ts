@@ -8,6 +8,9 @@ import { MemoryPart, TransferMemory } from './memory.js';
 import { MemoryPool } from './memory-pool.js';
 import { Offer } from './offer.js';
 import { RemoteEngine } from './remote-engine.js';
+import { IncomingStream, OutgoingStream } from './streams/own-streams.js';
+import { TransferReadable } from './streams/transfer-readable.js';
+import { TransferWritable } from './streams/transfer-writable.js';
 import { type Grant, grantPrototype } from './token.js';
 import { Transfer } from './transfer.js';
 import { TransferEngine } from './transfer-engine.js';
@@ -69,3 +72,16 @@ describes('Transfer', Transfer, ({ access, peer, priority, done, total, ended })
   ended,
 }));
 describes('Group', Group, ({ peers }) => ({ peers: peers.map(({ id }) => id).join(', ') }));
+
+const readable = ({ readableEnded, destroyed }: TransferReadable) => ({
+  ended: readableEnded,
+  destroyed,
+});
+const writable = ({ writableFinished, destroyed }: TransferWritable) => ({
+  finished: writableFinished,
+  destroyed,
+});
+describes('TransferReadable', TransferReadable, readable);
+describes('IncomingStream', IncomingStream, readable);
+describes('TransferWritable', TransferWritable, writable);
+describes('OutgoingStream', OutgoingStream, writable);

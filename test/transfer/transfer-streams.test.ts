@@ -9,6 +9,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import type { TransferReadable } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
@@ -388,6 +389,23 @@ describe('over tcp', () => {
     });
     await a.close();
     expect(code(() => a.incoming({ from: toB }))).toBe('ERR_CLOSED');
+  });
+
+  test('console.log() shows no token', async () => {
+    const { b, toA, toB } = await streamPair(options);
+    const incoming = b.incoming({ from: toA }).on('error', () => {});
+    const outgoing = b.outgoing({ to: toA }).on('error', () => {});
+    const writable = toB.writable(incoming.token).on('error', () => {});
+    const download = toB.download(outgoing.token).on('error', () => {});
+    const texts = [incoming, outgoing, writable, download].map((stream) => inspect(stream));
+    expect(texts).toEqual([
+      'IncomingStream {}',
+      'OutgoingStream {}',
+      'TransferWritable {}',
+      'TransferReadable {}',
+    ]);
+    for (const stream of [incoming, outgoing, writable, download]) stream.destroy();
+    expect(inspect(incoming)).toBe('IncomingStream { destroyed: true }');
   });
 
   test('memory can be read and written as a stream', async () => {

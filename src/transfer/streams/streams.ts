@@ -67,13 +67,13 @@ export class Streams {
     const { stream, toOwner, message } = addressed;
     const end = toOwner ? this.#owned.get(stream) : this.#used.get(`${peer.id} ${stream}`);
     if (end !== undefined && end.peer.id === peer.id) end.arrived(message);
-    else if (message.kind === 'open') this.#refuse(peer, stream);
+    else if (message.kind === 'open') this.#refuse(peer, stream).catch(() => {}); // it has left
   }
 
-  #refuse(peer: RemoteEngine, stream: number): void {
+  async #refuse(peer: RemoteEngine, stream: number): Promise<void> {
     const reason = 'it was closed or has expired, or its token was already used';
     const message = { stream, toOwner: false, message: { kind: 'failed', reason } } as const;
-    peer.send(encodeMessage(message), Channel.Stream).catch(() => {});
+    await peer.send(encodeMessage(message), Channel.Stream);
   }
 
   /** Ends the streams of a peer, or all, with an error. */
