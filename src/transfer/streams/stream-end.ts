@@ -10,6 +10,14 @@ import { encodeMessage, type StreamMessage } from './messages.js';
 /** The chunks and the bytes of a whole stream. */
 export type StreamEnding = Extract<StreamMessage, { kind: 'end' }>;
 
+// The most chunks that the peer may offer before they are asked for. It offers four at a time.
+const MAX_TOKENS = 64;
+
+const tooMany = () =>
+  new TransferError(errnoOf('FI_EPROTO'), true, {
+    detail: `the peer has offered more than ${MAX_TOKENS} chunks at once`,
+  });
+
 /** This engine's end of a stream. */
 export class StreamEnd {
   readonly peer: RemoteEngine;
@@ -57,11 +65,12 @@ export class StreamEnd {
         this.#opened.resolve(message.chunk);
         break;
       case 'chunk':
-        this.#tokens.set(message.index, message.token);
+        if (this.#tokens.size >= MAX_TOKENS) this.fail(tooMany());
+        else this.#tokens.set(message.index, message.token);
         this.#awaited?.resolve();
         break;
       case 'end':
-        this.#chunks = message.chunks;
+        this.#chunks ??= message.chunks;
         this.#ended.resolve(message);
         this.#awaited?.resolve();
         break;

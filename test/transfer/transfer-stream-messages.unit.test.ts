@@ -1,0 +1,88 @@
+// The messages of streams, and those of peers that do not follow the protocol.
+import { expect, test } from 'vitest';
+import {
+  type AddressedMessage,
+  decodeMessage,
+  encodeMessage,
+} from '../../dist/transfer/streams/messages.js';
+import { StreamEnd } from '../../dist/transfer/streams/stream-end.js';
+
+const MESSAGES: AddressedMessage['message'][] = [
+  { kind: 'open', chunk: 4096 },
+  { kind: 'chunk', index: 2 ** 40, token: 'abc-_' },
+  { kind: 'end', chunks: 0, byteLength: 2 ** 52 },
+  { kind: 'failed', reason: 'no space left on the device: ä' },
+];
+
+test('each message is decoded as it was encoded', () => {
+  for (const toOwner of [false, true])
+    for (const message of MESSAGES) {
+      const addressed = { stream: 300, toOwner, message };
+      expect(decodeMessage(encodeMessage(addressed))).toEqual(addressed);
+    }
+});
+
+test('a message that was cut, or that is followed by bytes, is none', () => {
+  for (const message of MESSAGES) {
+    const bytes = encodeMessage({ stream: 1, toOwner: true, message });
+    for (let length = 0; length < bytes.length; length++)
+      expect(decodeMessage(bytes.subarray(0, length))).toBeUndefined();
+    expect(decodeMessage(Uint8Array.from([...bytes, 0]))).toBeUndefined();
+  }
+});
+
+test('bytes of any content are decoded or refused, without an exception', () => {
+  for (let first = 0; first < 256; first++) {
+    const bytes = Uint8Array.from({ length: 40 }, (_, i) => (i === 0 ? first : (i * first) & 0xff));
+    const decoded = decodeMessage(bytes);
+    if (decoded !== undefined) expect(encodeMessage(decoded)).toEqual(bytes);
+  }
+});
+
+test('a reason that is too long is cut', () => {
+  const message = { kind: 'failed', reason: 'x'.repeat(5000) } as const;
+  const decoded = decodeMessage(encodeMessage({ stream: 1, toOwner: false, message }));
+  expect(decoded?.message).toEqual({ kind: 'failed', reason: 'x'.repeat(1024) });
+});
+
+/** An end of a stream whose peer takes messages. */
+function endOf(timeout = 10_000) {
+  const sent: Uint8Array[] = [];
+  const peer = { send: async (bytes: Uint8Array) => void sent.push(bytes) } as never;
+  let closed = 0;
+  const limits = { timeout, signal: undefined };
+  const end = new StreamEnd(peer, 1, false, limits, () => {
+    closed += 1;
+  });
+  return { end, sent, closed: () => closed };
+}
+
+test('chunks that arrive in any order are used in their order', async () => {
+  const { end } = endOf();
+  end.arrived({ kind: 'chunk', index: 1, token: 'second' });
+  const first = end.nextToken('download');
+  end.arrived({ kind: 'end', chunks: 2, byteLength: 10 });
+  end.arrived({ kind: 'chunk', index: 0, token: 'first' });
+  expect(await first).toBe('first');
+  expect(await end.nextToken('download')).toBe('second');
+  expect(await end.nextToken('download')).toBeUndefined();
+});
+
+test('a peer that offers chunks without end ends the stream', async () => {
+  const { end, sent, closed } = endOf();
+  for (let index = 1; index < 200; index++) end.arrived({ kind: 'chunk', index, token: 'x' });
+  expect(end.signal.reason).toMatchObject({ code: 'FI_EPROTO' });
+  await expect(end.nextToken('download')).rejects.toMatchObject({ code: 'FI_EPROTO' });
+  expect([sent.length, closed()]).toEqual([1, 1]);
+  end.fail(new Error('later'));
+  end.arrived({ kind: 'failed', reason: 'later' });
+  expect([end.signal.reason.code, closed()]).toEqual(['FI_EPROTO', 1]);
+});
+
+test('a second end changes nothing', async () => {
+  const { end } = endOf();
+  end.arrived({ kind: 'end', chunks: 0, byteLength: 0 });
+  end.arrived({ kind: 'end', chunks: 9, byteLength: 9 });
+  expect(await end.nextToken('download')).toBeUndefined();
+  expect(await end.ended).toMatchObject({ chunks: 0, byteLength: 0 });
+});
