@@ -20,6 +20,7 @@ export default defineConfig({
     alias: [
       { find: /^libfabric$/, replacement: `${dist}index.js` },
       { find: /^libfabric\/cuda$/, replacement: `${dist}cuda/index.js` },
+      { find: /^libfabric\/directory$/, replacement: `${dist}directory/index.js` },
       { find: /^libfabric\/net$/, replacement: `${dist}net/index.js` },
       { find: /^libfabric\/neuron$/, replacement: `${dist}neuron/index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },

@@ -34,6 +34,7 @@ const LAYERS = [
   'src/neuron/',
   'src/transfer/',
   'src/http/',
+  'src/directory/',
   'src/net/',
   'src/cli/',
 

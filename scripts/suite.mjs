@@ -90,7 +90,7 @@ const SUITES = {
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
   servers: [
     "[vitest's arguments]",
-    'libfabric/net below redis, PostgreSQL and mosquitto',
+    'redis, PostgreSQL and mosquitto over libfabric/net; etcd and redis as directories',
     module('servers'),
   ],
   slow: [

@@ -10,6 +10,7 @@ const MODULES = {
   'libfabric/softefa': 'src/softefa/index.ts',
   'libfabric/transfer': 'src/transfer/index.ts',
   'libfabric/http': 'src/http/index.ts',
+  'libfabric/directory': 'src/directory/index.ts',
   'libfabric/net': 'src/net/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',
   'libfabric/cuda': 'src/cuda/index.ts',

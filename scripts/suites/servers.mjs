@@ -1,4 +1,5 @@
-// `npm run suite -- servers [vitest's arguments]`: libraries over libfabric/net with the real servers of the distribution.
+// `npm run suite -- servers [vitest's arguments]`: libraries over libfabric/net, and the directories of libfabric/directory,
+// with the real servers of the distribution.
 import { existsSync } from 'node:fs';
 import { onPath, systemPackages } from '../setup/system.mjs';
 import { setup } from '../setup.mjs';
@@ -11,6 +12,7 @@ const SERVERS = [
     apt: ['redis-server'],
     dnf: ['redis'],
   },
+  { name: 'etcd', present: () => onPath('etcd'), apt: ['etcd-server'], dnf: ['etcd'] },
   {
     name: 'mosquitto',
     present: () => onPath('mosquitto') || existsSync('/usr/sbin/mosquitto'),
@@ -28,5 +30,6 @@ const SERVERS = [
 export default async function servers(args) {
   await setup();
   await systemPackages(SERVERS);
-  return vitest(['test/net/net-databases', 'test/net/net-messaging', ...args]);
+  const files = ['test/net/net-databases', 'test/net/net-messaging', 'test/directory/'];
+  return vitest([...files, ...args], { LIBFABRIC_TESTS: 'all' });
 }

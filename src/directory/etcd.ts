@@ -1,0 +1,148 @@
+import { checkObject, checkOptions, checkString, namesOf } from '../base/checks.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { bytes, EtcdClient, textOf } from './etcd-client.js';
+import { entryOf, recordOf } from './records.js';
+import type { DirectoryStore, StoredEntry } from './store.js';
+import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
+
+/** Options of an EtcdDirectory. */
+export interface EtcdDirectoryOptions extends StoredDirectoryOptions {
+  /** URLs of the servers: `'http://10.0.0.2:2379'`. If one cannot be reached, the next one is used. */
+  readonly endpoints: string | readonly string[];
+  /** The begin of all keys. If omitted, `'/libfabric'`. */
+  readonly prefix?: string;
+  /** The user, if etcd has users. */
+  readonly username?: string;
+  readonly password?: string;
+  /** Options of tls.connect() for `https:` endpoints: `ca`, `cert`, `key`. */
+  readonly tls?: Readonly<Record<string, unknown>>;
+}
+
+const NAMES = namesOf<EtcdDirectoryOptions>({
+  endpoints: 1,
+  prefix: 1,
+  username: 1,
+  password: 1,
+  tls: 1,
+  interval: 1,
+});
+const INTERVAL = 10_000; // ms
+
+/**
+ * A directory in etcd 3.4 or newer, by its JSON gateway. A lease of etcd keeps each entry; etcd's leases have whole seconds,
+ * and at least two.
+ */
+export class EtcdDirectory extends StoredDirectory {
+  /** @throws TypeError, RangeError for invalid options. */
+  constructor(options: EtcdDirectoryOptions) {
+    const { interval = INTERVAL, ...rest } = checkOptions('options', options, NAMES);
+    super(new EtcdStore(rest), { interval });
+  }
+}
+
+interface Range {
+  readonly kvs?: readonly { readonly key: string; readonly value?: string }[];
+}
+
+class EtcdStore implements DirectoryStore {
+  readonly name: string;
+  readonly #client: EtcdClient;
+  readonly #prefix: string;
+  // The lease of each entry, by its key.
+  readonly #leases = new Map<string, { id: string; record: string }>();
+
+  constructor(options: Partial<EtcdDirectoryOptions>) {
+    const { prefix = '/libfabric', username, password = '', tls } = options;
+    this.#prefix = checkString('options.prefix', prefix);
+    this.#client = new EtcdClient({
+      endpoints: endpointsOf(options.endpoints),
+      user:
+        username === undefined
+          ? undefined
+          : {
+              name: checkString('options.username', username),
+              password: checkString('options.password', password),
+            },
+      tls: tls === undefined ? {} : checkObject('options.tls', tls),
+    });
+    this.name = `etcd at ${this.#client.host}`;
+  }
+
+  async put(group: string, entry: StoredEntry): Promise<void> {
+    const key = this.#keyOf(group, entry.id);
+    const record = recordOf(entry);
+    const lease = this.#leases.get(key);
+    if (lease?.record === record && (await this.#renew(lease.id))) return;
+    // etcd has lost the lease, or there is none.
+    const ttl = String(Math.ceil(entry.ttl / 1000));
+    const { ID } = await this.#client.call<{ ID: string }>('lease/grant', { TTL: ttl });
+    await this.#client.call('kv/put', { key: bytes(key), value: bytes(record), lease: ID });
+    this.#leases.set(key, { id: ID, record });
+  }
+
+  async #renew(lease: string): Promise<boolean> {
+    const answer = await this.#client.call<{ result?: { TTL?: string } }>('lease/keepalive', {
+      ID: lease,
+    });
+    return Number(answer.result?.TTL ?? 0) > 0; // TTL is missing if the lease has ended
+  }
+
+  async remove(group: string, id: string): Promise<void> {
+    const key = this.#keyOf(group, id);
+    const lease = this.#leases.get(key);
+    this.#leases.delete(key);
+    await this.#client.call('kv/deleterange', { key: bytes(key) });
+    // The lease keeps nothing any more. It would end by itself, too.
+    if (lease !== undefined) {
+      await this.#client.call('lease/revoke', { ID: lease.id }).catch(() => {});
+    }
+  }
+
+  async list(group: string): Promise<readonly StoredEntry[]> {
+    const { kvs = [] } = await this.#client.call<Range>('kv/range', this.#range(group));
+    const begin = this.#keyOf(group, '').length;
+    return kvs.flatMap(
+      ({ key, value }) => entryOf(this.name, group, textOf(key).slice(begin), textOf(value)) ?? [],
+    );
+  }
+
+  follow(group: string, changed: () => void, signal: AbortSignal): Promise<void> {
+    const body = { create_request: this.#range(group) };
+    const each = (value: unknown) => {
+      const { result } = value as { result?: { canceled?: boolean; cancel_reason?: string } };
+      if (result === undefined || result.canceled) {
+        throw new Error(
+          `etcd has ended the watch: ${result?.cancel_reason ?? JSON.stringify(value)}`,
+        );
+      }
+      changed(); // the first message says that the watch has begun
+    };
+    return this.#client.stream('watch', body, each, signal);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #keyOf(group: string, id: string): string {
+    return `${this.#prefix}/${group}/${id}`;
+  }
+
+  // All keys that begin with the group's: '0' follows '/'.
+  #range(group: string) {
+    const begin = this.#keyOf(group, '');
+    return { key: bytes(begin), range_end: bytes(`${begin.slice(0, -1)}0`) };
+  }
+}
+
+function endpointsOf(given: unknown): URL[] {
+  const all = typeof given === 'string' ? [given] : given;
+  if (!Array.isArray(all) || all.length === 0) {
+    throw invalidArgType('options.endpoints', 'a URL or an array of URLs', given);
+  }
+  return all.map((text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+    throw invalidArgValue('options.endpoints', "must be URLs, such as 'http://10.0.0.2:2379'");
+  });
+}

@@ -1,0 +1,110 @@
+import { checkObject, checkOptions, checkString, namesOf } from '../base/checks.js';
+import { invalidArgValue } from '../base/errors.js';
+import { entryOf, recordOf } from './records.js';
+import { RedisClient } from './redis-client.js';
+import type { DirectoryStore, StoredEntry } from './store.js';
+import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
+
+/** Options of a RedisDirectory. */
+export interface RedisDirectoryOptions extends StoredDirectoryOptions {
+  /** The server: `'redis://user:password@10.0.0.2:6379'`, or `rediss:` for TLS. */
+  readonly url: string;
+  /** The begin of all keys and channels. If omitted, `'libfabric'`. */
+  readonly prefix?: string;
+  /** More options of createClient() of the package `redis`, such as `{ socket: { ca } }`. */
+  readonly client?: Readonly<Record<string, unknown>>;
+}
+
+const NAMES = namesOf<RedisDirectoryOptions>({ url: 1, prefix: 1, client: 1, interval: 1 });
+const INTERVAL = 5000; // ms
+
+/**
+ * A directory in one Redis server, 5.0 or newer, by the package `redis`, 5 or newer, which the program installs. The
+ * server's clock counts the leases.
+ */
+export class RedisDirectory extends StoredDirectory {
+  /** @throws TypeError, RangeError for invalid options. */
+  constructor(options: RedisDirectoryOptions) {
+    const { interval = INTERVAL, ...rest } = checkOptions('options', options, NAMES);
+    super(new RedisStore(rest), { interval });
+  }
+}
+
+// KEYS[1] is a sorted set with the end of each entry's lease, KEYS[2] a hash with the records. Each script first removes the
+// entries whose leases have ended, and tells the channel ARGV[1] of changes. Redis does not expire members of sets.
+const SWEEP = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)
+for _, id in ipairs(ended) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+local changes = #ended`;
+const TELL = `
+if changes > 0 then redis.call('PUBLISH', ARGV[1], '') end`;
+const PUT = `${SWEEP}
+if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[3] then changes = changes + 1 end
+redis.call('ZADD', KEYS[1], now + ARGV[4], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])${TELL}`;
+const REMOVE = `${SWEEP}
+changes = changes + redis.call('ZREM', KEYS[1], ARGV[2])
+redis.call('HDEL', KEYS[2], ARGV[2])${TELL}`;
+const LIST = `${SWEEP}${TELL}
+return redis.call('HGETALL', KEYS[2])`;
+
+class RedisStore implements DirectoryStore {
+  readonly name: string;
+  readonly #client: RedisClient;
+  readonly #prefix: string;
+
+  constructor({ url, prefix = 'libfabric', client }: Partial<RedisDirectoryOptions>) {
+    const { host } = urlOf(url);
+    this.#prefix = checkString('options.prefix', prefix);
+    const more = client === undefined ? {} : checkObject('options.client', client);
+    this.#client = new RedisClient({ ...more, url: url as string });
+    this.name = `redis at ${host}`;
+  }
+
+  async put(group: string, entry: StoredEntry): Promise<void> {
+    const ttl = String(Math.ceil(entry.ttl));
+    await this.#run(PUT, group, entry.id, recordOf(entry), ttl);
+  }
+
+  async remove(group: string, id: string): Promise<void> {
+    await this.#run(REMOVE, group, id);
+  }
+
+  async list(group: string): Promise<readonly StoredEntry[]> {
+    const pairs = await this.#run(LIST, group);
+    const texts = Array.isArray(pairs) ? pairs.map(String) : [];
+    return texts.flatMap((id, i) =>
+      i % 2 === 0 ? (entryOf(this.name, group, id, texts[i + 1]) ?? []) : [],
+    );
+  }
+
+  follow(group: string, changed: () => void, signal: AbortSignal): Promise<void> {
+    return this.#client.subscribe(this.#channelOf(group), changed, signal);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  // The braces keep the keys of a group in one slot.
+  #run(script: string, group: string, ...args: string[]): Promise<unknown> {
+    const keys = ['leases', 'records'].map((what) => `${this.#prefix}:{${group}}:${what}`);
+    return this.#client.run(script, keys, [this.#channelOf(group), ...args]);
+  }
+
+  #channelOf(group: string): string {
+    return `${this.#prefix}:{${group}}:changes`;
+  }
+}
+
+function urlOf(given: unknown): URL {
+  const text = checkString('options.url', given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && ['redis:', 'rediss:'].includes(url.protocol)) return url;
+  throw invalidArgValue('options.url', "must be a URL, such as 'redis://10.0.0.2:6379'");
+}
