@@ -14,6 +14,7 @@ import { Counted } from './counted.js';
 import { engineClosed, errnoOf } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Mail } from './mail.js';
+import type { Membership } from './membership.js';
 import type { TransferMemory } from './memory.js';
 import type { MemoryPool } from './memory-pool.js';
 import { NativeEvents } from './native-events.js';
@@ -51,6 +52,7 @@ export interface EngineParts {
   readonly meeting: Peers;
   readonly memories: Set<TransferMemory>;
   readonly pools: Set<MemoryPool>;
+  readonly memberships: Set<Membership>;
   readonly offering: Offering;
   readonly activity: Activity;
   readonly timeouts: Timeouts<Transfer>;
@@ -138,6 +140,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
     memories: new Set(),
     pools: new Set(),
+    memberships: new Set(),
     offering: { handle, identity, settings, rails, events, activity },
     activity,
     timeouts,

@@ -10,6 +10,12 @@ import './inspect.js';
 
 export type { Reader } from '../base/arrivals.js';
 export type {
+  Directory,
+  DirectoryEntry,
+  PublishOptions,
+  WatchOptions,
+} from '../base/directory.js';
+export type {
   MemoryPoolState,
   MemoryPoolStats,
   OfferState,
@@ -36,6 +42,8 @@ export type {
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { MemoryLease } from './lease.js';
+export type { JoinOptions, Membership } from './membership.js';
+export type { JoinedEvent, LostEvent, MembershipEvent } from './membership-events.js';
 export type { MemoryPart, TransferMemory } from './memory.js';
 export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';

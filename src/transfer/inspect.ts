@@ -4,6 +4,7 @@ import '../diagnostics/inspect.js';
 import { describes } from '../base/describe.js';
 import { Group } from './group.js';
 import { MemoryLease } from './lease.js';
+import { Membership } from './membership.js';
 import { MemoryPart, TransferMemory } from './memory.js';
 import { MemoryPool } from './memory-pool.js';
 import { Offer } from './offer.js';
@@ -25,6 +26,11 @@ describes('RemoteEngine', RemoteEngine, ({ id, rails, maps, closed }) => ({
   id,
   rails,
   maps,
+  closed,
+}));
+describes('Membership', Membership, ({ name, peers, closed }) => ({
+  name,
+  peers: peers.size,
   closed,
 }));
 describes('TransferMemory', TransferMemory, ({ length, numaNode, closed, region }) => ({

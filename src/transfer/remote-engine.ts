@@ -58,6 +58,8 @@ export class RemoteEngine {
   readonly handle: Handle<'RemotePeer'>;
   /** @internal */
   readonly identity: bigint;
+  /** @internal Who uses the peer: its engine, if the program got the peer by engine.peer(), and memberships. */
+  readonly holders = new Set<object>();
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
   readonly #transfers: Transfers;

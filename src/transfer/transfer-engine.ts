@@ -2,7 +2,8 @@ import type { Reader } from '../base/arrivals.js';
 import { cancellable } from '../base/cancellation.js';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { uncloneable } from '../base/describe.js';
-import { closed, FabricError, invalidArgValue, invalidState } from '../base/errors.js';
+import type { Directory } from '../base/directory.js';
+import { closed, FabricError, invalidState } from '../base/errors.js';
 import type {
   MemoryPoolState,
   RailState,
@@ -11,17 +12,19 @@ import type {
 } from '../diagnostics/transfer-state.js';
 import { transferEngines } from '../diagnostics/transfer-state.js';
 import type { DeviceMemory } from '../memory/device-memory.js';
-import { decodeAddress, identityText } from './address.js';
+import { identityText } from './address.js';
 import type { EngineEvent } from './engine-events.js';
 import { closeParts, type EngineParts, openParts } from './engine-parts.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
+import { endMemberships, type JoinOptions, join, type Membership } from './membership.js';
 import { TransferMemory } from './memory.js';
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from './memory-pool.js';
 import type { Notification } from './notifications.js';
 import { makeOffer } from './offering.js';
 import { OpenOffers } from './open-offers.js';
+import { peerAt } from './peer-at.js';
 import { openRails, type Rail, statesOf } from './rails.js';
 import {
   type AllocateMemoryOptions,
@@ -151,15 +154,9 @@ export class TransferEngine {
    */
   async peer(address: string): Promise<RemoteEngine> {
     this.#checkOpen();
-    const { settings, provider, meeting } = this.#parts;
-    const decoded = decodeAddress(address, settings.secret);
-    if (decoded.provider !== provider) {
-      throw invalidArgValue(
-        'address',
-        `is of an engine over ${decoded.provider}, and this one uses ${provider}`,
-      );
-    }
-    return meeting.meet(decoded);
+    const peer = peerAt(this.#parts, address);
+    peer.holders.add(this);
+    return peer;
   }
 
   /**
@@ -288,6 +285,22 @@ export class TransferEngine {
   }
 
   /**
+   * Joins the engines that have the same name in a directory: publishes this engine's address there, and makes the other
+   * engines peers as they come and go. Resolves when the engines that are there are peers. close() leaves.
+   *
+   * An entry that is no address of an engine with the same provider and secret is ignored, with a warning.
+   *
+   * @throws The error of the directory. FabricError FI_ETIMEDOUT. TypeError, RangeError for invalid arguments. Error
+   * ERR_INVALID_STATE if the engine has joined this name already, ERR_CLOSED.
+   */
+  join(directory: Directory, name: string, options: JoinOptions = {}): Promise<Membership> {
+    return cancellable(async () => {
+      this.#checkOpen();
+      return join(this.#parts, directory, name, options);
+    });
+  }
+
+  /**
    * Lets the process exit although the engine has work, as `socket.unref()` of node:net does. The work
    * continues while something else keeps the process alive.
    *
@@ -314,7 +327,9 @@ export class TransferEngine {
 
   async #close(): Promise<void> {
     transferEngines.delete(this);
+    const leaving = endMemberships(this.#parts);
     await closeParts(this.#parts);
+    await leaving;
     publishClose('transferEngine', this);
   }
 

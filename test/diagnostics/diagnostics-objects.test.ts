@@ -7,6 +7,13 @@ import { deserialize, serialize } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { Fabric, FabricError, type getInfo, open } from 'libfabric';
 import { CudaError, CudaMemory } from 'libfabric/cuda';
+import {
+  EtcdDirectory,
+  FolderDirectory,
+  KubernetesDirectory,
+  RedisDirectory,
+  StoredDirectory,
+} from 'libfabric/directory';
 import { transferClient, transferServer } from 'libfabric/http';
 import { NeuronError, NeuronMemory } from 'libfabric/neuron';
 import { SoftefaFaults } from 'libfabric/softefa';
@@ -75,6 +82,15 @@ async function makeRows(): Promise<Record<string, Row>> {
     const memory = new Class(allocated(Class.name));
     return row(memory, /\{ type, pointer, byteLength, device \}/, ['freed', () => memory.free()]);
   };
+  const directory = new StoredDirectory({
+    name: 'nothing',
+    put: async () => {},
+    remove: async () => {},
+    list: async () => [],
+    close() {},
+  });
+  const directoryOf = (directory: StoredDirectory) =>
+    row(directory, /make another/, ['closed', () => directory.close()]);
   const errorOf = (Class: unknown) => ({ object: new (Class as ErrorClass)(failure) });
   const part = memory.pages({ indices: [1, 0], size: 4096 });
   const pool = a.pool({ size: 4096, count: 2 });
@@ -113,6 +129,12 @@ async function makeRows(): Promise<Record<string, Row>> {
     TransferMemory: row(memory, /memory\.offer\(\)/, ['closed', () => memory.close()]),
     TransferServer: row(transferServer(a), /make one on each thread/),
     TransferClient: row(transferClient(a), /make one on each thread/),
+    Membership: row(await a.join(directory, 'engines'), /join/, ['closed', () => a.close()]),
+    StoredDirectory: directoryOf(directory),
+    FolderDirectory: directoryOf(new FolderDirectory('/none')),
+    EtcdDirectory: directoryOf(new EtcdDirectory({ endpoints: `http://user:${SECRET}@10.0.0.2` })),
+    RedisDirectory: directoryOf(new RedisDirectory({ url: `redis://user:${SECRET}@10.0.0.2` })),
+    KubernetesDirectory: directoryOf(new KubernetesDirectory({ service: 'engines', port: 1 })),
     Group: row(a.group([toB]), /the addresses/),
     RemoteEngine: row(toB, /the address/, ['closed', () => toB.close()]),
     TransferEngine: row(a, /send engine\.address/, [

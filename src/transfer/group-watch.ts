@@ -1,0 +1,64 @@
+import type { Directory, DirectoryEntry } from '../base/directory.js';
+import { DirectoryView } from '../base/directory-view.js';
+import { Outage } from '../base/outage.js';
+import { Pause } from '../base/pause.js';
+
+const RETRY = 500; // ms
+
+/**
+ * Watches a group of any directory. If the directory's own watch ends or throws, watches again; entries that are missing then
+ * stay for one lease more.
+ */
+export class GroupWatch {
+  readonly #directory: Directory;
+  readonly #name: string;
+  readonly #ttl: number;
+  readonly #changed: (entries: readonly DirectoryEntry[]) => void;
+  readonly #view = new DirectoryView();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    directory: Directory,
+    name: string,
+    ttl: number,
+    changed: (entries: readonly DirectoryEntry[]) => void,
+  ) {
+    this.#directory = directory;
+    this.#name = name;
+    this.#ttl = ttl;
+    this.#changed = changed;
+  }
+
+  /** Watches until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const outage = new Outage(`watch ${this.#name}`);
+    const pause = new Pause();
+    signal.addEventListener('abort', () => pause.wake(), { once: true });
+    while (!signal.aborted) {
+      try {
+        for await (const entries of this.#directory.watch(this.#name, { signal })) {
+          if (signal.aborted) break;
+          this.#update(entries);
+          outage.isOver();
+        }
+      } catch (error) {
+        if (!signal.aborted) outage.goesOn(error);
+      }
+      this.#view.interrupted();
+      if (!signal.aborted) await pause.for(RETRY);
+    }
+    clearTimeout(this.#timer);
+  }
+
+  #update(entries: readonly DirectoryEntry[]): void {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    const leased = Array.from(entries, (entry) => ({ ...entry, ttl: this.#ttl }));
+    this.#view.update(leased, now);
+    const left = this.#view.graceLeft(now);
+    this.#timer = Number.isFinite(left)
+      ? setTimeout(() => this.#update(entries), left).unref()
+      : undefined;
+    this.#changed(this.#view.list());
+  }
+}
