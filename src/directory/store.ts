@@ -15,6 +15,7 @@ export interface DirectoryStore {
   readonly name: string;
   /** Writes an entry, or renews its lease. */
   put(group: string, entry: StoredEntry): Promise<void>;
+  /** Removes an entry, if it is there. */
   remove(group: string, id: string): Promise<void>;
   /** The entries whose leases have not ended. */
   list(group: string): Promise<readonly StoredEntry[]>;
@@ -23,5 +24,6 @@ export interface DirectoryStore {
    * service can no longer report them; resolves after the signal's abort.
    */
   follow?(group: string, changed: () => void, signal: AbortSignal): Promise<void>;
+  /** Ends connections. */
   close(): Promise<void> | void;
 }

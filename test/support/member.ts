@@ -13,12 +13,17 @@ export class Member {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
 
-  constructor(making: Making, settings: TransferEngineOptions, ttl: number) {
+  constructor(
+    making: Making,
+    settings: TransferEngineOptions,
+    ttl: number,
+    finished: typeof onTestFinished = onTestFinished,
+  ) {
     const program = fileURLToPath(new URL('../programs/membership.mjs', import.meta.url));
     const args = [program, JSON.stringify(making), JSON.stringify(settings), String(ttl)];
     this.child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#lines = createInterface(this.child.stdout)[Symbol.asyncIterator]();
-    onTestFinished(() => void this.child.kill('SIGKILL'));
+    finished(() => void this.child.kill('SIGKILL'));
   }
 
   /** The first line is the id of its engine. */
