@@ -141,3 +141,12 @@ test('every partial block names its program, and program names are unique', () =
   const files = programs.map(({ file }) => file);
   expect(new Set(files).size).toBe(files.length);
 });
+
+// Without imports and empty lines, each would be shorter still.
+const MOST_LINES = { 'call-with-blobs.mjs': 30, 'pages-of-a-cache.mjs': 30 };
+
+test.each(Object.entries(MOST_LINES))('the program %s has at most %i lines', (name, most) => {
+  const { code } = programs.find(({ file }) => file === name) as Block;
+  const lines = code.split('\n').filter((line) => line !== '' && !line.startsWith('//'));
+  expect(lines.length).toBeLessThanOrEqual(most);
+});
