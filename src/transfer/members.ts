@@ -7,7 +7,7 @@ import type { RemoteEngine } from './remote-engine.js';
 
 /** The engines of a group: those that the directory has, and of these, those that a rail reaches. */
 export class Members {
-  readonly events = new MembershipEvents();
+  readonly events: MembershipEvents;
   /** The engines that are reached, by id. */
   readonly reached = new Map<string, RemoteEngine>();
   readonly #parts: EngineParts;
@@ -21,6 +21,7 @@ export class Members {
     this.#parts = parts;
     this.#name = name;
     this.#own = own;
+    this.events = new MembershipEvents(parts.events.waiting);
   }
 
   /** The directory has these entries. */

@@ -24,7 +24,13 @@ const MAX_WAITING = 1024;
 /** Passes each event to every iterator. An iterator begins with the peers of the group. */
 export class MembershipEvents {
   readonly #readers = new Set<Arrivals<MembershipEvent>>();
+  readonly #waits: (change: number) => void;
   #closed = false;
+
+  /** @param waits is called when calls begin (> 0) or end (< 0) to wait for an event. */
+  constructor(waits: (change: number) => void) {
+    this.#waits = waits;
+  }
 
   emit(event: MembershipEvent): void {
     for (const reader of this.#readers) {
@@ -34,7 +40,7 @@ export class MembershipEvents {
   }
 
   read(peers: Iterable<RemoteEngine>): Reader<MembershipEvent> {
-    const events = new Arrivals<MembershipEvent>();
+    const events = new Arrivals<MembershipEvent>({ waits: this.#waits });
     for (const peer of peers) events.push({ type: 'joined', peer });
     if (this.#closed) events.end();
     else this.#readers.add(events);

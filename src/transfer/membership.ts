@@ -58,7 +58,7 @@ export class Membership {
 
   /**
    * The changes of `peers`. Each iterator begins with the peers that are there, and gets all events from then on. leave()
-   * ends it. Waiting for events does not keep the process alive.
+   * ends it. Waiting for an event keeps the process alive, as waiting for a message does, unless engine.unref() was called.
    */
   events(): Reader<MembershipEvent> {
     return this.#members.events.read(this.peers.values());

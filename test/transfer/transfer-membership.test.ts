@@ -181,7 +181,7 @@ test('a peer that the engine loses is lost, and joins again when it is reached',
   await ended;
 });
 
-test('a membership does not keep its process alive', async () => {
+test('after engine.unref(), waiting for the events of a membership keeps no process alive', async () => {
   const service = await folderService();
   onTestFinished(() => service.stop());
   const member = new Member(service.making(1), tcp, 1000);
