@@ -16,6 +16,7 @@ import {
   reused,
   small,
 } from './figures.mjs';
+import { copied, downloaded, uploaded } from './files.mjs';
 import { hasFabtests, hasUcx, rmaBw, ucx } from './others.mjs';
 import { manyOffers, peersAtRest, peersInTurn } from './peers.mjs';
 import { cold, fourRails, lostRail, slowLinks } from './rails.mjs';
@@ -26,6 +27,7 @@ const PAGES = 4096;
 const ALL = ['shm', 'efa', 'tcp'];
 const IN_A_HOST = 'posix,cma,self,tcp';
 const GIB = 2 ** 30;
+const FILE = GIB;
 const NOTES = 10_240;
 const SLOW_RUNS = 5; // rounds of figures whose rounds take a second or more
 
@@ -89,6 +91,14 @@ const alone = () => [
     size: mib * MIB,
     make: async ({ pair }) => eventLoop(await pair(), mib * MIB),
     value,
+  })),
+  ...Object.entries({ uploaded, downloaded, copied }).map(([name, make]) => ({
+    name: `a file ${name}, against registered memory`,
+    on: ALL,
+    size: FILE,
+    rounds: SLOW_RUNS,
+    make: async ({ open }) => make(await open({ size: FILE }), FILE),
+    ratio: 0.9,
   })),
   ...[512, NOTES].map((window) => ({
     name: `notify(), ${window} at once`,

@@ -1,6 +1,7 @@
 // The other process of the transfer benchmarks, controlled by messages of its parent: [id, command, argument].
 // It answers [id, result], or [id, null, reason]. Argument: { options, size, plain } as JSON, of openPair().
 import { createHash } from 'node:crypto';
+import { open as openFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
@@ -17,6 +18,7 @@ let remote;
 let peer;
 let remoteRegion;
 const offers = new Map();
+const saving = new Map();
 let isReading = false;
 const others = []; // more engines: { engine, memory, parent }
 const part = ({ length, pages }) => (pages ? own.pages(pages) : own.slice(0, length));
@@ -69,13 +71,22 @@ const commands = {
     await offers.get(name).arrivals.next();
   },
   // An offer for one transfer, whose bytes are compared with a hash.
-  offerOnce: async ({ name, length }) => {
-    const offer = await own
-      .slice(0, length)
-      .offer({ access: 'write', to: remote, expires: EXPIRES });
+  offerOnce: async ({ name, length, access = 'write' }) => {
+    const offer = await own.slice(0, length).offer({ access, to: remote, expires: EXPIRES });
     offers.set(name, { offer });
     return offer.token;
   },
+  // A stream that is saved to a file.
+  saveIncoming: async (path) => {
+    const incoming = engine.incoming({ from: remote });
+    const file = await openFile(path, 'r+');
+    saving.set(
+      path,
+      incoming.saveTo(file).then(() => file.close()),
+    );
+    return incoming.token;
+  },
+  saved: (path) => saving.get(path),
   hash: async (name) => {
     const { offer } = offers.get(name);
     const { bytes } = await offer.arrived;
