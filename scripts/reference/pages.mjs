@@ -99,6 +99,7 @@ export const PAGES = [
   { file: 'efa', title: 'libfabric/efa', module: 'libfabric/efa', rest: true },
   { file: 'transfer', title: 'libfabric/transfer', module: 'libfabric/transfer', rest: true },
   { file: 'http', title: 'libfabric/http', module: 'libfabric/http', rest: true },
+  { file: 'directory', title: 'libfabric/directory', module: 'libfabric/directory', rest: true },
   { file: 'net', title: 'libfabric/net', module: 'libfabric/net', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },

@@ -38,14 +38,13 @@ export class RedisClient {
   }
 
   async run(script: string, keys: string[], args: string[]): Promise<unknown> {
-    this.#calls ??= this.#connect(() => {
-      this.#calls = undefined;
-    });
-    const client = await this.#calls;
+    const calls: Promise<Client> = this.#calls ?? this.#connect(() => this.#drop(calls));
+    this.#calls = calls;
     try {
+      const client = await calls;
       return await within(client.eval(script, { keys, arguments: args }), WAIT, 'redis');
     } catch (error) {
-      if (!client.isReady) this.#drop();
+      this.#drop(calls);
       throw error;
     }
   }
@@ -72,18 +71,20 @@ export class RedisClient {
   }
 
   close(): void {
-    this.#drop();
+    this.#drop(this.#calls);
   }
 
-  #drop(): void {
-    void this.#calls?.then(
+  /** A connection that has failed is not used again. */
+  #drop(calls: Promise<Client> | undefined): void {
+    if (calls === undefined || this.#calls !== calls) return;
+    this.#calls = undefined;
+    calls.then(
       (client) => client.destroy(),
       () => {},
     );
-    this.#calls = undefined;
   }
 
-  /** @param lost is called when the connection fails or has failed. */
+  /** @param lost is called when the connection is lost. */
   async #connect(lost: (error: Error) => void): Promise<Client> {
     const { createClient } = await load();
     const socket = { connectTimeout: TIMEOUT, ...this.#options.socket, reconnectStrategy: false };
@@ -95,7 +96,6 @@ export class RedisClient {
       return client;
     } catch (error) {
       client.destroy();
-      lost(error as Error);
       throw error;
     }
   }

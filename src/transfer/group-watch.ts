@@ -1,3 +1,4 @@
+import { offAbort, onAbort } from '../base/abort-signals.js';
 import type { Directory, DirectoryEntry } from '../base/directory.js';
 import { DirectoryView } from '../base/directory-view.js';
 import { Outage } from '../base/outage.js';
@@ -35,14 +36,19 @@ export class GroupWatch {
     const pause = new Pause();
     signal.addEventListener('abort', () => pause.wake(), { once: true });
     while (!signal.aborted) {
+      const attempt = new AbortController();
+      const stop = () => attempt.abort(signal.reason);
+      onAbort(signal, stop);
       try {
-        for await (const entries of this.#directory.watch(this.#name, { signal })) {
+        for await (const entries of this.#directory.watch(this.#name, { signal: attempt.signal })) {
           if (signal.aborted) break;
           this.#update(entries);
           outage.isOver();
         }
       } catch (error) {
         if (!signal.aborted) outage.goesOn(error);
+      } finally {
+        offAbort(signal, stop);
       }
       this.#view.interrupted();
       if (!signal.aborted) await pause.for(RETRY);

@@ -49,14 +49,14 @@ export function contract(kind: string, ttl: number, start: () => Promise<Service
       expect(await untilHas(watch, [])).toEqual([]);
       expect(await untilHas(other, [])).toEqual([]);
       const [one, two] = [entryOf('one'), entryOf('two')];
-      await a.publish(group, one, { ttl });
+      await a.publish(group, one);
       expect(await b.lookup(group)).toEqual([one]);
       expect(await untilHas(watch, ['one'])).toEqual([one]);
-      await b.publish(group, two, { ttl });
+      await b.publish(group, two);
       expect(await untilHas(watch, ['one', 'two'])).toEqual([one, two]);
       expect(await a.lookup(`${group}-b`)).toEqual([]);
       await b.withdraw(group, 'one'); // only the object that has published an entry withdraws it
-      await a.publish(group, { id: 'one', address: 'another' }, { ttl });
+      await a.publish(group, { id: 'one', address: 'another' });
       while ((await settle(watch.next())).value?.[0]?.address !== 'another') {}
       await a.withdraw(group, 'one');
       expect(await untilHas(watch, ['two'])).toEqual([two]);
