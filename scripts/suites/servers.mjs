@@ -27,9 +27,11 @@ const SERVERS = [
   },
 ];
 
+const SLOW = ['servers', 'etcd', 'outage'].map((name) => `test/directory/directory-${name}.slow`);
+
 export default async function servers(args) {
   await setup();
   await systemPackages(SERVERS);
-  const files = ['test/net/net-databases', 'test/net/net-messaging', 'test/directory/'];
+  const files = ['test/net/net-databases', 'test/net/net-messaging', ...SLOW];
   return vitest([...files, ...args], { LIBFABRIC_TESTS: 'all' });
 }

@@ -175,6 +175,8 @@ describe('a program', () => {
       import { devices } from 'libfabric/verbs';
       import { efaStatus } from 'libfabric/efa';
       if (efaStatus(4096) === undefined) throw new Error('libfabric/efa');
+      import { FolderDirectory } from 'libfabric/directory';
+      if (typeof FolderDirectory !== 'function') throw new Error('libfabric/directory');
       import { isAvailable } from 'libfabric/cuda';
       import { cores } from 'libfabric/neuron';
       ${versions}`;

@@ -102,12 +102,18 @@ class Server {
   }
 }
 
-/** @param loses whether etcd forgets its data when it fails. */
-export async function etcdService(loses = false): Promise<Service | undefined> {
+/**
+ * @param loses whether etcd forgets its data when it fails.
+ * @param tls the certificate and the key, in files.
+ */
+export async function etcdService(
+  loses = false,
+  tls?: readonly [cert: string, key: string],
+): Promise<Service | undefined> {
   if (!isInstalled('etcd')) return undefined;
   const folder = newFolder();
   const [data, port, peers] = [join(folder, 'data'), await freePort(), await freePort()];
-  const url = `http://127.0.0.1:${port}`;
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   const peer = `http://127.0.0.1:${peers}`;
   const server = new Server(
     [
@@ -115,6 +121,7 @@ export async function etcdService(loses = false): Promise<Service | undefined> {
       ...['--data-dir', data, '--listen-client-urls', url, '--advertise-client-urls', url],
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
       ...['--initial-cluster', `default=${peer}`],
+      ...(tls ? ['--cert-file', tls[0], '--key-file', tls[1]] : []),
     ],
     'ready to serve client requests',
   );
@@ -147,7 +154,7 @@ export async function redisService(): Promise<Service | undefined> {
   );
   await server.start();
   return {
-    making: () => ({ kind: 'redis', url: `redis://127.0.0.1:${port}`, interval: 500 }),
+    making: () => ({ kind: 'redis', url: `redis://127.0.0.1:${port}`, interval: 2000 }),
     fail: () => server.kill(),
     restore: () => server.start(),
     stop: async () => {
