@@ -37,6 +37,9 @@ class CallLimit {
     const uint64_t bytes_;
   };
 
+  // Whether memory is being registered.
+  bool registers() const { return registering_.load(std::memory_order_relaxed) > 0; }
+
   Milliseconds time() const {
     constexpr uint64_t kBytesPerSecond = uint64_t{128} << 20;
     const uint64_t more = registering_.load(std::memory_order_relaxed) * 1000 / kBytesPerSecond;

@@ -124,6 +124,40 @@ Napi::Value transferTake(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// transferProbe(engine, peer)
+Napi::Value transferProbe(const Napi::CallbackInfo& args) {
+  unwrapAny<TransferEngine>(args[0])->probe(unwrapAny<Peer>(args[1]));
+  return args.Env().Undefined();
+}
+
+// transferHeard(peer): whether something has come from the peer since the last call
+Napi::Value transferHeard(const Napi::CallbackInfo& args) {
+  return Napi::Boolean::New(args.Env(), TransferEngine::takeHeard(*unwrapAny<Peer>(args[0])));
+}
+
+// transferRegisters(engine): whether memory is being registered
+Napi::Value transferRegisters(const Napi::CallbackInfo& args) {
+  return Napi::Boolean::New(args.Env(), unwrapAny<TransferEngine>(args[0])->registers());
+}
+
+// transferMiss(engine, peer)
+Napi::Value transferMiss(const Napi::CallbackInfo& args) {
+  unwrapAny<TransferEngine>(args[0])->miss(*unwrapAny<Peer>(args[1]));
+  return args.Env().Undefined();
+}
+
+// transferLose(engine, peer, ended, text)
+Napi::Value transferLose(const Napi::CallbackInfo& args) {
+  unwrapAny<TransferEngine>(args[0])->lose(unwrapAny<Peer>(args[1]), args[2].As<Napi::Boolean>(),
+                                           args[3].As<Napi::String>());
+  return args.Env().Undefined();
+}
+
+// transferMet(peer): whether a message was sent to the peer
+Napi::Value transferMet(const Napi::CallbackInfo& args) {
+  return Napi::Boolean::New(args.Env(), unwrapAny<Peer>(args[0])->liveness.met.load());
+}
+
 // transferFlush(engine, peer, id)
 Napi::Value transferFlush(const Napi::CallbackInfo& args) {
   unwrapAny<TransferEngine>(args[0])->flush(*unwrapAny<Peer>(args[1]), toUint32(args[2]));
@@ -149,6 +183,12 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferPeer>(exports, "transferPeer");
   exportFunction<transferNotify>(exports, "transferNotify");
   exportFunction<transferTake>(exports, "transferTake");
+  exportFunction<transferProbe>(exports, "transferProbe");
+  exportFunction<transferHeard>(exports, "transferHeard");
+  exportFunction<transferRegisters>(exports, "transferRegisters");
+  exportFunction<transferMiss>(exports, "transferMiss");
+  exportFunction<transferLose>(exports, "transferLose");
+  exportFunction<transferMet>(exports, "transferMet");
   exportFunction<transferFlush>(exports, "transferFlush");
   exportFunction<transferForget>(exports, "transferForget");
 }

@@ -19,7 +19,8 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
 
 Napi::Value fromOf(Napi::Env env, const Event& event) {
   const bool hasPeer = event.kind == EventKind::kNotification || event.kind == EventKind::kTaken ||
-                       event.kind == EventKind::kRailState || event.kind == EventKind::kPeerState;
+                       event.kind == EventKind::kRailState || event.kind == EventKind::kPeerCut ||
+                       event.kind == EventKind::kPeerHeard;
   if (!hasPeer) return env.Undefined();
   return Napi::BigInt::New(env, event.from);
 }

@@ -34,6 +34,11 @@ void TransferEngine::railBroke() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [id, transfer] : transfers_) transfers.push_back(transfer);
     for (const auto& [id, offer] : offers_) tellIfUnusable(*offer);
+    if (workingRail(0) == nullptr) {
+      for (const auto& [id, known] : peers_) {
+        if (const auto peer = known.lock()) tellIfCut(*peer);
+      }
+    }
   }
   for (const auto& transfer : transfers) {
     if (transfer->running()) share(transfer, SIZE_MAX);

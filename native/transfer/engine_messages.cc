@@ -22,12 +22,15 @@ void TransferEngine::send(const std::shared_ptr<Peer>& peer, Message message, si
 
 void TransferEngine::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId,
                              size_t rail) {
-  peer->unsent.fetch_add(1);
+  if (!isSignOfLife(message.header.kind)) peer->unsent.fetch_add(1);
+  peer->liveness.met = true;
   const auto until = Clock::now() + kMessageTimeout;
   pass({peer, std::move(message), noteId, until, nextOrder_.fetch_add(1)}, rail);
 }
 
 void TransferEngine::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
+  const MessageHeader& header = waiting.message.header;
+  if (isSignOfLife(header.kind)) return signSent(*waiting.peer, header, status);
   if (waiting.peer->unsent.fetch_sub(1) == 1) {
     tellIfAllSent(*waiting.peer);
     reportIfFlushed();
@@ -88,7 +91,7 @@ void TransferEngine::sendClosed() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [identity, known] : peers_) {
       const std::shared_ptr<Peer> peer = known.lock();
-      if (peer && !peer->forgotten.load() && !peer->left.load() && !isLost(*peer)) {
+      if (peer && !peer->forgotten.load() && !peer->absent() && !isUnreachable(*peer)) {
         present.push_back(peer);
       }
     }
@@ -134,8 +137,7 @@ bool TransferEngine::peerLeft(const MessageHeader& header) {
 
 // Answers the first message of a peer at once, because JavaScript may be busy. The answer reports
 // that this side confirms the messages that it takes.
-void TransferEngine::answer(const MessageHeader& header) {
-  const std::shared_ptr<Peer> peer = peerOf(header.from);
+void TransferEngine::answer(const std::shared_ptr<Peer>& peer, const MessageHeader& header) {
   if (peer && !peer->answered.exchange(true)) take(peer, {}, header.count, 0);
 }
 

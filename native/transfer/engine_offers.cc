@@ -57,7 +57,9 @@ std::shared_ptr<Offer> TransferEngine::offerOf(const MessageHeader& header) {
 
 void TransferEngine::arrived(uint32_t number) {
   Offer* const offer = numbers_.find(number);
-  if (offer != nullptr && offer->arrived(number - offer->first)) complete(*offer);
+  if (offer == nullptr) return;
+  heard(*offer->to);
+  if (offer->arrived(number - offer->first)) complete(*offer);
 }
 
 void TransferEngine::complete(Offer& offer) {

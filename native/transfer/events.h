@@ -24,8 +24,9 @@ enum class EventKind : uint32_t {
   kFlushed = 10,          // close() was called, and all messages are sent
   kOfferBroken = 11,      // id, status, text: every rail with its memory is broken
   kTaken = 12,            // id: channel, status, from, text: numbers of the messages taken
-  kPeerState = 13,        // status: 1: no path leads to the peer, text: why, from: the peer
-  kTransferMoved = 14,    // id: a slice of a transfer that is watched has arrived
+  kPeerCut = 13,          // status: 1: no path leads to the peer, text: why, from: the peer
+  kPeerHeard = 14,        // from: a peer that JavaScript has missed, and that is alive
+  kTransferMoved = 15,    // id: a slice of a transfer that is watched has arrived
 };
 
 struct Event {

@@ -28,7 +28,14 @@ enum class Kind : uint8_t {
   // count: the channel, status. The payload has the numbers of the messages that were taken. With
   // the status kClosed: round: the rail, bytes: the number of rails that send this message.
   kTaken = 8,
+  // round: the rail. The peer answers with kAlive.
+  kProbe = 9,
+  // The sender has got a probe.
+  kAlive = 10,
 };
+
+// Whether a message only shows that its sender is alive. Nobody waits until such a message is sent.
+inline bool isSignOfLife(Kind kind) { return kind == Kind::kProbe || kind == Kind::kAlive; }
 
 // The status of a kTaken message of an engine that is closing.
 constexpr uint32_t kClosed = 2;

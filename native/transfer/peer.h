@@ -112,8 +112,14 @@ class Path {
   bool stalled(Clock::time_point now, Clock::duration limit) const {
     return awaited_ > 0 && now - lastProgress_ > limit;
   }
+  // Messages that are in flight and no longer awaited. The provider may never complete messages to
+  // a peer that has died. They must not take the room of messages to other peers.
+  bool takesMessages() const { return stuck_ < kMaxStuck; }
+  void stuck() { ++stuck_; }
+  void unstuck() { --stuck_; }
 
  private:
+  static constexpr uint32_t kMaxStuck = 4;
   static constexpr std::chrono::milliseconds kFirstBackoff{20};
   static constexpr std::chrono::milliseconds kMaxBackoff{1000};
   static constexpr std::chrono::milliseconds kFirstHomeBackoff{50};
@@ -124,6 +130,7 @@ class Path {
   uint32_t home_ = 0;
   uint32_t at_ = 0;
   uint32_t awaited_ = 0;  // copies in flight that are still awaited
+  uint32_t stuck_ = 0;    // messages in flight that are not
   bool suspect_ = false;
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};
@@ -144,17 +151,21 @@ struct PathError {
 struct PathHealth {
   explicit PathHealth(size_t rails) : states(rails) {}
 
-  bool lost() const { return lostAt.load() != 0; }
-  bool lostBefore(Clock::time_point time) const {
-    const Clock::rep at = lostAt.load();
-    return at != 0 && at < time.time_since_epoch().count();
-  }
-
   std::vector<std::atomic<PathState>> states;  // by rail of this side
-  std::atomic<Clock::rep> lostAt{0};  // when the last path was lost, 0: a path leads to the peer
   // Under the mutex of the engine:
   PathError error;  // the provider's error, since a path was last up
-  bool toldLost = false;
+  bool toldCut = false;
+};
+
+// The signs of life of a peer: liveness.cc.
+struct Liveness {
+  std::atomic<bool> heard{false};      // something has come from it since JavaScript last asked
+  std::atomic<bool> missed{false};     // JavaScript takes it for silent or lost
+  std::atomic<bool> lost{false};       // what was open with it has ended
+  std::atomic<bool> met{false};        // a message was sent to it
+  std::atomic<bool> answers{false};    // it knows this engine, as its messages show
+  std::atomic<bool> answering{false};  // a kAlive to it waits or is in flight
+  std::atomic<uint64_t> probing{0};    // the rails whose kProbe to it waits or is in flight
 };
 
 // A remote engine. All rails of this side share this object.
@@ -166,9 +177,12 @@ class Peer {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7065000000000001};
   static constexpr const char* kName = "RemotePeer";
   static constexpr const char* kLeft = "the peer's engine was closed";
+  static constexpr const char* kLost = "the peer is lost";
 
   // Whether messages to it wait or are in flight.
-  bool awaits() const { return unsent.load() != 0 && !left.load(); }
+  bool awaits() const { return unsent.load() != 0 && !absent(); }
+  // Whether nothing waits for it: its engine was closed, or it is lost.
+  bool absent() const { return left.load() || liveness.lost.load(); }
 
   const uint64_t id;
   // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
@@ -176,7 +190,8 @@ class Peer {
   const bool fences;
   std::vector<Path> paths;  // by rail of this side
   PathHealth health;
-  std::atomic<uint32_t> unsent{0};  // messages to it
+  Liveness liveness;
+  std::atomic<uint32_t> unsent{0};  // messages to it, except signs of life
   // The number of the event that reports that there are no unsent messages, 0: not requested.
   std::atomic<uint32_t> allSent{0};
   std::atomic<bool> left{false};       // its engine was closed

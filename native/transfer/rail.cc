@@ -50,6 +50,11 @@ void Rail::deferQuietly(std::function<void()> task) {
   if (const auto domain = domain_.lock()) engine_.defer(std::move(task));
 }
 
+bool Rail::registers() const {
+  const auto domain = domain_.lock();
+  return domain && domain->engine().callLimit().registers();
+}
+
 // The transfer engine holds this rail. Without its endpoint, the rail does not keep the domain.
 void Rail::ended() {
   const std::shared_ptr<TransferEngine> owner = std::exchange(owner_, nullptr);
@@ -68,7 +73,6 @@ unsigned Rail::turn() {
   if (now >= nextCheck_) {
     nextCheck_ = now + kCheckInterval;
     checkStalls(now);
-    for (const auto& transfer : transfers_) owner_->endIfLost(*transfer, now);
   }
   return work;
 }
@@ -182,6 +186,7 @@ void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   if (op.use == Use::kReceive) return received(op.slice, completion);
   if (op.use == Use::kHandshake) return handshakeEnded(op, completion, detail);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
+  if (op.use == Use::kUnread) return op.peer->paths[index].unstuck();
   sendEnded(std::move(op), completion, detail);
 }
 
@@ -194,6 +199,8 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     changePath(*op.peer, PathState::kUp, 0, {});
+    // A NIC writes to a process that is stopped, too.
+    if (!op.peer->fences) owner_->heard(*op.peer);
     const auto took = now - op.postedAt;
     usual_ = (7 * usual_ + took) / 8;
     counters.bytes.fetch_add(length, std::memory_order_relaxed);
@@ -231,12 +238,11 @@ void Rail::checkStalls(Clock::time_point now) {
     if (std::find(stalled.begin(), stalled.end(), op.peer.get()) == stalled.end()) {
       stalled.push_back(op.peer.get());
     }
-    op.requeued = true;
-    stopAwaiting(op);
-    if (op.use == Use::kSend) {
-      owner_->sendAgain(*op.message, index);
-    } else {
+    abandon(op);
+    if (op.use == Use::kSlice) {
       requeue(op);
+    } else if (mustSendAgain(op)) {
+      owner_->sendAgain(*std::exchange(op.message, nullptr), index);
     }
   }
   for (Peer* peer : stalled) {
@@ -266,6 +272,13 @@ void Rail::stopAwaiting(const InFlight& op) {
   if (op.use != Use::kSlice) return;
   --inFlight_;
   bytes_ -= op.transfer->at(op.slice).length;
+}
+
+// From now on, nothing waits for an operation that stays in flight.
+void Rail::abandon(InFlight& op) {
+  op.requeued = true;
+  stopAwaiting(op);
+  if (op.use == Use::kSend) op.peer->paths[index].stuck();
 }
 
 void Rail::requeue(const InFlight& op) {

@@ -74,6 +74,9 @@ class Rail final : public EngineClient {
   void send(Waiting waiting);
   // Posts the receives of messages. Throws FabricFailure.
   void listen();
+  // Ends the messages of the program to a peer that is lost. `ended`: its process has ended, so
+  // that nobody reads the messages in flight.
+  void giveUp(const std::shared_ptr<Peer>& peer, bool ended);
   // Removes handles of remote memory.
   void forget(const std::vector<uint32_t>& remotes);
 
@@ -86,6 +89,9 @@ class Rail final : public EngineClient {
   // Any thread: the same, without waking the thread.
   void deferQuietly(std::function<void()> task);
 
+  // Any thread: whether memory is being registered, so that the rail makes no progress.
+  bool registers() const;
+
   // Any thread: why the provider has broken its endpoint. Null if it has not.
   const Failure* brokenBy() const {
     return counters.state.load() == RailState::kBroken ? &why_ : nullptr;
@@ -96,18 +102,18 @@ class Rail final : public EngineClient {
   RailCounters counters;
 
  private:
-  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kHandshake };
+  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kHandshake, kUnread };
 
   // An operation in flight.
   struct InFlight {
     Use use = Use::kFree;
-    bool requeued = false;  // the slice was given back because of a stall
+    bool requeued = false;  // no longer awaited, because of a stall or a lost peer
     uint32_t slice = 0;
     uint32_t to = 0;  // the peer's rail
     std::shared_ptr<Transfer> transfer;
     std::shared_ptr<Peer> peer;
     Clock::time_point postedAt{};
-    std::unique_ptr<Waiting> message;  // a send
+    std::unique_ptr<Waiting> message;  // a send, until its end is reported or it is sent again
   };
 
 #ifdef FAB_RAIL_MESSAGES
@@ -138,8 +144,12 @@ class Rail final : public EngineClient {
   void received(uint32_t slot, const Completion& completion);
   void checkStalls(Clock::time_point now);
   void stopAwaiting(const InFlight& op);
+  void abandon(InFlight& op);
+  static bool mustSendAgain(const InFlight& op);
   void requeue(const InFlight& op);
   void giveBack(Transfer& transfer, uint32_t slice);
+  void dropMessages(Outbox::Line& line);
+  void dropMessage(InFlight& op);
   bool postMessage(Waiting& waiting, Clock::time_point now);
   void flushMessages(Clock::time_point now);
   void flushLine(Outbox::Line& line, Clock::time_point now);

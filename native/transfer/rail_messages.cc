@@ -97,7 +97,7 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
 // Returns false if the message must wait.
 bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   Path& path = waiting.peer->paths[index];
-  if (freeSends_.empty() || !path.open(now)) return false;
+  if (freeSends_.empty() || !path.open(now) || !path.takesMessages()) return false;
   const uint32_t number = ops_.add();
   const uint32_t slot = freeSends_.back();
   const ssize_t ret = post(waiting, path, slot, number);
@@ -142,8 +142,9 @@ void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetai
   const auto now = Clock::now();
   Path& path = op.peer->paths[index];
   freeSends_.push_back(op.slice);
-  if (op.requeued) return;
-  stopAwaiting(op);
+  if (op.requeued) path.unstuck();
+  if (!op.message) return;
+  if (!op.requeued) stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     changePath(*op.peer, PathState::kUp, 0, {});
@@ -152,6 +153,45 @@ void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetai
   path.failed(now, op.to);
   changePath(*op.peer, PathState::kFailing, completion.status, detail.text);
   owner_->sendAgain(std::move(*op.message), index);
+}
+
+// Whether a message that is stuck must be sent again. A sign of life follows anyway, over another
+// rail. To a lost peer, one copy of a message is enough.
+bool Rail::mustSendAgain(const InFlight& op) {
+  return op.message && !isSignOfLife(op.message->message.header.kind) && !op.peer->absent();
+}
+
+void Rail::giveUp(const std::shared_ptr<Peer>& peer, bool ended) {
+  outbox_.flush([&](Outbox::Line& line) {
+    if (line.peer == peer) dropMessages(line);
+  });
+  for (InFlight& op : ops_) {
+    if (op.use != Use::kSend || op.peer != peer) continue;
+    if (ended || (op.message && op.message->noteId != 0)) dropMessage(op);
+    if (!ended) continue;
+    op.use = Use::kUnread;
+    freeSends_.push_back(op.slice);
+  }
+}
+
+// The message may stay in flight.
+void Rail::dropMessage(InFlight& op) {
+  if (!op.requeued) abandon(op);
+  if (!op.message) return;
+  owner_->messageEnded(*std::exchange(op.message, nullptr), FI_ECONNRESET, Peer::kLost);
+}
+
+// Drops the messages of the program.
+void Rail::dropMessages(Outbox::Line& line) {
+  std::deque<Waiting> kept;
+  for (Waiting& each : line.messages) {
+    if (each.noteId == 0) {
+      kept.push_back(std::move(each));
+    } else {
+      owner_->messageEnded(each, FI_ECONNRESET, Peer::kLost);
+    }
+  }
+  line.messages = std::move(kept);
 }
 
 }  // namespace fab::transfer

@@ -193,6 +193,12 @@ void Transfer::withdrawn() {
   owner_->report(*this, ends, !released_.exchange(true));
 }
 
+void Transfer::abandoned() {
+  if (running()) return;
+  const bool ends = !reported_.exchange(true);
+  owner_->report(*this, ends, !released_.exchange(true));
+}
+
 std::string Transfer::text() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return text_;

@@ -100,6 +100,9 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void fail(uint32_t status, std::string text);
   // Called when the peer has withdrawn its memory, so that no copy can reach that memory any more.
   void withdrawn();
+  // Called when the transfer has failed and the process of the peer has ended, so that no copy can
+  // arrive any more, although the provider may never report that.
+  void abandoned();
 
   bool running() const { return outcome_.load() == kRunning; }
   bool isDone(uint32_t slice) const { return (done_[slice / 64].load() & bitOf(slice)) != 0; }

@@ -60,7 +60,13 @@ void TransferEngine::reportIfFlushed() {
   if (!closing_.load()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!transfers_.empty() || !offers_.empty()) return;
+    const auto waitsFor = [](const Peer& peer) { return !peer.liveness.lost.load(); };
+    for (const auto& [id, transfer] : transfers_) {
+      if (waitsFor(*transfer->order.peer)) return;
+    }
+    for (const auto& [id, offer] : offers_) {
+      if (waitsFor(*offer->to)) return;
+    }
     for (const auto& [identity, known] : peers_) {
       const std::shared_ptr<Peer> peer = known.lock();
       if (peer && peer->awaits()) return;
@@ -183,6 +189,9 @@ void TransferEngine::share(const std::shared_ptr<Transfer>& transfer, size_t exc
 
 void TransferEngine::received(Message message) {
   const MessageHeader& header = message.header;
+  const std::shared_ptr<Peer> from = peerOf(header.from);
+  if (from) receivedFrom(from, header);
+  if (isSignOfLife(header.kind)) return;
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
   if (header.kind == Kind::kTaken) {
@@ -191,14 +200,13 @@ void TransferEngine::received(Message message) {
                        header.from, 0});
   }
   if (header.kind == Kind::kNotification) {
-    answer(header);
+    answer(from, header);
     return events.add({EventKind::kNotification, header.sequence, 0, std::move(message.payload),
                        header.from, header.count});
   }
   const std::shared_ptr<Offer> offer = offerOf(header);
   if (!offer) {
-    const auto peer = header.copies != 0 ? peerOf(header.from) : nullptr;
-    if (peer && peer->fences) confirmWithdrawn(peer, header.transfer);
+    if (header.copies != 0 && from && from->fences) confirmWithdrawn(from, header.transfer);
     return;
   }
   if (header.kind == Kind::kFinished) return peerFinished(offer, header);

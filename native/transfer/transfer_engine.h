@@ -76,6 +76,18 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // Reports to a peer which of its messages were taken.
   void take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
             uint32_t status);
+  // Asks a peer for a sign of life, over another rail at each call. One that is not sent yet
+  // counts.
+  void probe(const std::shared_ptr<Peer>& peer);
+  // Returns whether something has come from a peer since the last call.
+  static bool takeHeard(Peer& peer) { return peer.liveness.heard.exchange(false); }
+  // Whether a rail registers memory, and reads nothing meanwhile.
+  bool registers() const;
+  // An event reports when something comes from the peer.
+  void miss(Peer& peer);
+  // Ends the transfers with a peer, and the program's messages to it. `ended`: whether its process
+  // has ended, so that the memory of transfers is free.
+  void lose(const std::shared_ptr<Peer>& peer, bool ended, const std::string& why);
   // An event with this number reports when all messages to a peer are sent or dropped.
   void flush(Peer& peer, uint32_t noteId);
   // Drops the messages that still wait for a peer.
@@ -115,7 +127,10 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // Called when the state of a rail's path to a peer has changed.
   void pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
                    const std::string& why);
-  bool endIfLost(Transfer& transfer, Clock::time_point now);
+  // Called when something has come from a peer.
+  void heard(Peer& peer) {
+    if (!peer.liveness.heard.load(std::memory_order_relaxed)) noteHeard(peer);
+  }
   // Removes the handles of remote memory, by rail.
   void forget(std::vector<std::vector<uint32_t>> remotes);
 
@@ -129,12 +144,16 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
  private:
   void reportIfFlushed();
   void tellIfAllSent(Peer& peer);
-  bool isLost(const Peer& peer) const;
-  void tellPeerState(Peer& peer, bool lost, const std::string& why);
+  bool isUnreachable(const Peer& peer) const;
+  void tellIfCut(Peer& peer);
+  void noteHeard(Peer& peer);
+  void tellIfMissed(Peer& peer);
+  void receivedFrom(const std::shared_ptr<Peer>& peer, const MessageHeader& header);
+  void signSent(Peer& peer, const MessageHeader& header, uint32_t status);
   void reportRailStates(const Peer* peer, const std::string& why);
   RailState stateOf(const Rail& rail) const;
   void enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId, size_t rail);
-  void answer(const MessageHeader& header);
+  void answer(const std::shared_ptr<Peer>& peer, const MessageHeader& header);
   const Failure* whyUnusable(const std::vector<uint32_t>& memories) const;
   Rail* workingRail(size_t first) const;
   void tellIfUnusable(const Offer& offer);
@@ -162,8 +181,6 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // A message that could not be sent for this long is dropped. A dropped message of the program is
   // reported.
   static constexpr std::chrono::seconds kMessageTimeout{30};
-  // The time within which a peer that was lost by an error of the provider may come back.
-  static constexpr std::chrono::seconds kLostTimeout{2};
 
   const Settings settings_;
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side

@@ -213,6 +213,26 @@ export interface NativeTransfer {
     channel: number,
     status: number,
   ): void;
+  /** Asks a peer for a sign of life. Its native side answers. */
+  transferProbe(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>): void;
+  /** Returns whether something has come from a peer since the last call. */
+  transferHeard(peer: Handle<'RemotePeer'>): boolean;
+  /** Whether memory is being registered on a rail. Its thread reads nothing meanwhile. */
+  transferRegisters(engine: Handle<'TransferEngine'>): boolean;
+  /** The event kPeerHeard follows when something comes from a peer. */
+  transferMiss(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>): void;
+  /**
+   * Ends the transfers with a peer and the messages to it with FI_ECONNRESET. `ended`: whether its process has ended, so
+   * that the memory of the transfers is free.
+   */
+  transferLose(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    ended: boolean,
+    text: string,
+  ): void;
+  /** Returns whether a message was sent to a peer. */
+  transferMet(peer: Handle<'RemotePeer'>): boolean;
   /** The event kNotificationSent with this id follows when all messages to the peer are sent or dropped. */
   transferFlush(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>, id: number): void;
   /** Drops the messages to the peer that are not sent yet. */

@@ -137,7 +137,7 @@ export interface TransferEngineState {
   readonly peers: readonly {
     readonly id: string;
     readonly rails: number;
-    readonly state: 'up' | 'lost';
+    readonly state: 'connected' | 'silent' | 'lost';
   }[];
   readonly memory: {
     readonly count: number;

@@ -11,8 +11,10 @@ export interface EngineAddress {
   readonly rdma: boolean;
   /** The address of each rail: fi_getname(3). */
   readonly rails: readonly Uint8Array[];
-  /** The process of the engine, if peers of its host may map its memory. */
+  /** The process of the engine. Undefined if it is unknown. */
   readonly process: ProcessIdentity | undefined;
+  /** Whether peers of its host may map its memory. */
+  readonly maps: boolean;
 }
 
 /** An identity in hexadecimal digits. */
@@ -28,6 +30,7 @@ export function encodeAddress(address: EngineAddress, secret: string | Uint8Arra
     const { host, pid, started } = address.process;
     writer.long(host).count(pid).count(started);
   }
+  writer.byte(address.maps ? 1 : 0);
   return seal('address', writer.done(), secret);
 }
 
@@ -43,6 +46,7 @@ export function decodeAddress(text: unknown, secret: string | Uint8Array): Engin
     reader.byte() === 0
       ? undefined
       : { host: reader.long(), pid: reader.count(), started: reader.count() };
+  const maps = reader.byte() === 1;
   if (!reader.atEnd || rails.some(({ length }) => length === 0)) throw reader.malformed();
-  return { id, provider, rdma, rails, process };
+  return { id, provider, rdma, rails, process, maps };
 }

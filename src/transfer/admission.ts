@@ -1,9 +1,13 @@
+import type { RemoteEngine } from './remote-engine.js';
+
 export const PRIORITIES = ['high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 /** A transfer that may have to wait for its turn. */
 export interface Waiting {
   begin(): void;
+  /** Ends the transfer if it is with a peer that is lost. */
+  lost(peer: RemoteEngine, reason: string): void;
 }
 
 /** The calls with which a transfer waits for its turn and leaves the queue. */
@@ -44,6 +48,10 @@ class Line implements Admission {
     this.#queue.leave();
   }
 
+  lost(peer: RemoteEngine, reason: string): void {
+    for (const transfer of this.#waiting) transfer.lost(peer, reason);
+  }
+
   take(): Waiting | undefined {
     if (this.#waiting.size === 0) return undefined;
     let next = this.#first.next();
@@ -73,6 +81,11 @@ export class Queue {
 
   get waiting(): number {
     return this.#lines.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** Ends the transfers that wait and are with a peer that is lost. */
+  lost(peer: RemoteEngine, reason: string): void {
+    for (const line of this.#lines) line.lost(peer, reason);
   }
 
   at(priority: Priority): Admission {

@@ -34,7 +34,7 @@ export interface RailMessage extends RailEvent {
   readonly engine: TransferEngine;
 }
 
-/** `libfabric:peer`: no path leads to a peer any more, or a path leads to it again. */
+/** `libfabric:peer`: the state of a peer has changed. */
 export interface PeerMessage extends PeerEvent {
   readonly engine: TransferEngine;
 }

@@ -25,13 +25,13 @@ export interface RailErrorEvent {
   readonly error: FabricError;
 }
 
-/** No path leads to a peer any more, or a path leads to it again. */
+/** The state of a peer has changed. */
 export interface PeerEvent {
   readonly type: 'peer';
   readonly peer: RemoteEngine;
   /** The new state of the peer. */
   readonly state: RemoteEngine['state'];
-  /** The reason as text. If the provider has reported an error, it is the provider's text. Empty for `'up'`. */
+  /** The reason as text, with the provider's text if the provider has reported an error. */
   readonly reason: string;
 }
 

@@ -11,8 +11,9 @@ import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
 import type { Owner } from './channels.js';
 import { Counted } from './counted.js';
-import { engineClosed, errnoOf } from './errors.js';
+import { engineClosed, errnoOf, peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
+import { Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
 import type { Membership } from './membership.js';
 import type { TransferMemory } from './memory.js';
@@ -48,6 +49,8 @@ export interface EngineParts {
   readonly barriers: Barriers;
   readonly mail: Mail;
   readonly streams: Streams;
+  readonly queue: Queue;
+  readonly liveness: Liveness;
   readonly peers: Map<bigint, RemoteEngine>;
   readonly meeting: Peers;
   readonly memories: Set<TransferMemory>;
@@ -78,10 +81,15 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
       if (status === Taken.Closed) peerLeft(parts, from);
       else mail.taken(from, status, numbers, channel);
     },
-    peer: (from, lost, reason) => {
+    cut: (from, error) => {
       const peer = peers.get(from);
-      peer?.changed(lost ? reason : undefined);
-      if (peer !== undefined) announcer.peerChanged(peer, reason);
+      if (peer === undefined) return;
+      if (error === undefined) liveness.reached(peer);
+      else liveness.cut(peer, error);
+    },
+    heard: (from) => {
+      const peer = peers.get(from);
+      if (peer !== undefined) liveness.back(peer);
     },
     rail: (index, state, reason, peer) =>
       announcer.railChanged(index, rails[index] as Rail, state, reason, peers.get(peer)),
@@ -94,6 +102,12 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const handle = native.transferEngine(identity, settings.native, events.deliver);
   const mail = new Mail(handle, events);
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
+  const liveness = new Liveness(settings.liveness, {
+    deaf: () => native.transferRegisters(handle),
+    heard: (peer) => native.transferHeard(peer.handle),
+    probe: (peer) => native.transferProbe(handle, peer.handle),
+    change: (peer, state, reason) => peerChanged(parts, peer, state, reason),
+  });
   beginRails(handle, rails, announcer);
 
   const provider = rails[0]?.info.fabricAttr.provName ?? '';
@@ -112,6 +126,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     activity,
     mail,
     streams,
+    liveness,
     isOpen,
   };
   const parts: EngineParts = {
@@ -125,7 +140,8 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
         provider,
         rdma,
         rails: rails.map(({ endpoint }) => endpoint.address),
-        process: maps ? thisProcess() : undefined,
+        process: thisProcess(),
+        maps,
       },
       secret,
     ),
@@ -136,6 +152,8 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     barriers,
     mail,
     streams,
+    queue,
+    liveness,
     peers,
     meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
     memories: new Set(),
@@ -162,6 +180,31 @@ function beginRails(
     endpoint.receiveQueue.onError = (error) => announcer.railFailed(index, error);
   }
   native.transferBegin(engine);
+}
+
+function peerChanged(
+  parts: EngineParts,
+  peer: RemoteEngine,
+  state: PeerState,
+  reason: string,
+): void {
+  const isNew = peer.changed(state, reason);
+  if (state === 'lost') endAllWith(parts, peer, reason);
+  if (state !== 'connected') native.transferMiss(parts.handle, peer.handle);
+  if (isNew) parts.announcer.peerChanged(peer, reason);
+}
+
+// Ends everything that is open with a peer that is lost. What was opened with a lost peer ends later than the peer became
+// lost.
+function endAllWith(parts: EngineParts, peer: RemoteEngine, reason: string): void {
+  const { handle, events, mail, queue, barriers, streams } = parts;
+  const detail = `the peer is lost: ${reason}`;
+  native.transferLose(handle, peer.handle, peer.hasEnded, detail);
+  queue.lost(peer, reason);
+  mail.lost(peer.identity, detail);
+  barriers.left(peer.identity, () => peerLost(reason, true));
+  streams.fail(() => peerLost(reason, true), peer);
+  for (const offer of events.offers.values()) offer.lost(peer, detail);
 }
 
 // A peer says that its engine closes.
@@ -199,6 +242,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
   mail.close();
   parts.timeouts.close();
+  parts.liveness.close();
   for (const memory of parts.memories) memory.device?.release();
   for (const peer of peers.values()) peer.unmap();
 }

@@ -25,6 +25,17 @@ export const offerEnded = () =>
     hint: 'ask the peer for another offer',
   });
 
+/** The hint of errors with the code FI_ECONNRESET. */
+export const LOST_HINT =
+  "begin again when remote.state is 'connected', or with the address of the peer's new engine";
+
+/** The error for what is open with a peer that is lost. */
+export const peerLost = (reason: string, ambiguous: boolean) =>
+  new TransferError(errnoOf('FI_ECONNRESET'), ambiguous, {
+    detail: `the peer is lost: ${reason}`,
+    hint: LOST_HINT,
+  });
+
 const CLOSED = 'the transfer engine was closed';
 
 /** The error for everything that waits when the engine is closed. */

@@ -85,7 +85,7 @@ export class Group {
    * group of the same engines.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`; AbortError, or the signal's reason;
-   * TransferError if a peer takes no message, or if the engine of a peer or this engine closes meanwhile. Error
+   * TransferError if a peer takes no message or is lost, or if this engine closes meanwhile. Error
    * ERR_CLOSED if the engine or a peer is already closed.
    */
   barrier(options: WaitOptions = {}): Promise<void> {
@@ -96,11 +96,13 @@ export class Group {
         this.#name,
         this.peers.map(({ identity }) => identity),
       );
+      for (const peer of this.peers) peer.opened(1);
       try {
         const sent = this.peers.map((peer) => peer.send(barrier.name, Channel.Group));
         await within(Promise.all([barrier.passed, ...sent]), wait, 'barrier');
       } finally {
         barrier.forget();
+        for (const peer of this.peers) peer.opened(-1);
       }
     });
   }

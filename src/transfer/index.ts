@@ -42,6 +42,7 @@ export type {
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { MemoryLease } from './lease.js';
+export type { PeerState } from './liveness.js';
 export type { JoinOptions, Membership } from './membership.js';
 export type { JoinedEvent, LostEvent, MembershipEvent } from './membership-events.js';
 export type { MemoryPart, TransferMemory } from './memory.js';

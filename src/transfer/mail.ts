@@ -65,6 +65,12 @@ export class Mail {
     for (const outbox of Object.values<Outbox>(outboxes)) outbox.taken(Taken.Closed, []);
   }
 
+  /** A peer is lost. */
+  lost(identity: bigint, detail: string): void {
+    const outboxes = this.#outboxes.get(identity) ?? {};
+    for (const outbox of Object.values<Outbox>(outboxes)) outbox.fail('FI_ECONNRESET', detail);
+  }
+
   /** Resolves when all messages to a peer are sent, including the engine's own, or after `timeout` ms. */
   flush(peer: Parameters<typeof native.transferFlush>[1], timeout: number): Promise<void> {
     return new Promise((resolve) => {

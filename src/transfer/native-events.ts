@@ -2,7 +2,8 @@ import { asCancellation } from '../base/cancellation.js';
 import { throwLater } from '../base/throw-later.js';
 import type { TransferEvents } from '../contract/native.js';
 import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
-import { errnoOf, TransferError } from './errors.js';
+import { errnoOf, LOST_HINT, TransferError } from './errors.js';
+import type { RemoteEngine } from './remote-engine.js';
 
 /** The kinds of events of native/transfer/events.h. */
 export const EventKind = {
@@ -18,8 +19,9 @@ export const EventKind = {
   Flushed: 10,
   OfferBroken: 11,
   Taken: 12,
-  PeerState: 13,
-  TransferMoved: 14,
+  PeerCut: 13,
+  PeerHeard: 14,
+  TransferMoved: 15,
 } as const;
 
 /** The events of a transfer in flight. */
@@ -36,6 +38,8 @@ export interface OfferListener {
   failed(status: number): void;
   broken(status: number, text: string): void;
   released(): void;
+  /** A peer is lost. */
+  lost(peer: RemoteEngine, detail: string): void;
   state(): OfferState;
 }
 
@@ -45,7 +49,10 @@ export interface EngineListener {
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void;
   idle(idle: boolean): void;
   flushed(): void;
-  peer(identity: bigint, lost: boolean, reason: string): void;
+  /** No rail reaches a peer because of an error of the provider. Undefined: a rail reaches it again. */
+  cut(identity: bigint, error: string | undefined): void;
+  /** Something has come from a peer that was silent or lost. */
+  heard(identity: bigint): void;
   rail(index: number, state: number, reason: string, peer: bigint): void;
 }
 
@@ -83,7 +90,9 @@ export class NativeEvents {
 
   /** The error of a transfer or a message that the native side has ended. */
   failure(status: number, text: string, ambiguous: boolean): TransferError {
-    const error = new TransferError(status, ambiguous, { detail: text === '' ? undefined : text });
+    const detail = text === '' ? undefined : text;
+    const hint = status === errnoOf('FI_ECONNRESET') ? LOST_HINT : undefined;
+    const error = new TransferError(status, ambiguous, { detail, hint });
     const isCancelled = this.isClosing && status === errnoOf('FI_ECANCELED');
     return isCancelled ? asCancellation(error) : error;
   }
@@ -163,8 +172,11 @@ export class NativeEvents {
       case EventKind.RailState:
         this.#listener.rail(id, status, text as string, from as bigint);
         break;
-      case EventKind.PeerState:
-        this.#listener.peer(from as bigint, status !== 0, text as string);
+      case EventKind.PeerCut:
+        this.#listener.cut(from as bigint, status === 0 ? undefined : (text as string));
+        break;
+      case EventKind.PeerHeard:
+        this.#listener.heard(from as bigint);
         break;
       case EventKind.Flushed:
         this.#listener.flushed();

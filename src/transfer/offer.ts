@@ -3,7 +3,7 @@ import { uncloneable } from '../base/describe.js';
 import { type Handle, type NativeOffer, native } from '../contract/native.js';
 import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
-import { errnoOf, TransferError } from './errors.js';
+import { errnoOf, LOST_HINT, TransferError } from './errors.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
 import type { OfferListener } from './native-events.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -92,12 +92,13 @@ export class Offer implements AsyncIterable<Arrival> {
    * For a read, resolves when the peer reports that it has every byte.
    *
    * @throws TransferError FI_ECANCELED if the transfer fails or is aborted or the offer is closed, FI_ETIMEDOUT
-   * if the offer expires; the provider's error if the provider has broken all rails of the memory.
+   * if the offer expires, FI_ECONNRESET if the peer is lost; the provider's error if the provider has broken all rails of the memory.
    */
   readonly arrived: Promise<Arrival>;
   /**
    * Resolves when no copy of a byte can be in flight any more, and the peer's keys are void. The
-   * memory may then be used for something else.
+   * memory may then be used for something else. If the peer is lost because nothing comes from it, and this side
+   * checks its keys by software, that is when the peer has ended or has answered.
    */
   readonly released: Promise<void>;
   readonly #engine: Handle<'TransferEngine'>;
@@ -170,21 +171,37 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #end(errno: number, detail: string): void {
-    if (this.closed) return;
-    this.#ending = { errno, detail };
-    clearTimeout(this.#timer);
-    native.transferRevoke(this.#engine, this.#opened.handle);
-    this.#timer = setTimeout(() => {
-      this.#fail(errno, detail);
-      if (this.#opened.fences) this.#withdraw();
-      else this.#withdrawLater();
-    }, ARRIVAL_TIMEOUT);
+    if (!this.#revoke(errno, detail)) return;
+    this.#timer = setTimeout(() => this.#giveUp(errno, detail), ARRIVAL_TIMEOUT);
     this.#timer.unref();
   }
 
+  // The peer is lost, and sends no answer.
+  #lost(detail: string): void {
+    const errno = errnoOf('FI_ECONNRESET');
+    if (this.#revoke(errno, detail)) this.#giveUp(errno, detail);
+  }
+
+  // Returns false if the offer has ended already.
+  #revoke(errno: number, detail: string): boolean {
+    if (this.closed) return false;
+    this.#ending = { errno, detail };
+    clearTimeout(this.#timer);
+    native.transferRevoke(this.#engine, this.#opened.handle);
+    return true;
+  }
+
+  #giveUp(errno: number, detail: string): void {
+    this.#fail(errno, detail);
+    if (this.#opened.fences) this.#withdraw();
+    else this.#withdrawLater();
+  }
+
+  // A peer that goes on after it was stopped has the whole time.
   #withdrawLater(): void {
+    const { mayBeStopped } = this.to;
     this.#timer = setTimeout(() => {
-      if (this.#mayCopy()) this.#withdrawLater();
+      if (mayBeStopped || this.to.mayBeStopped || this.#mayCopy()) this.#withdrawLater();
       else this.#withdraw();
     }, WITHDRAW_DELAY - ARRIVAL_TIMEOUT);
     this.#timer.unref();
@@ -201,10 +218,14 @@ export class Offer implements AsyncIterable<Arrival> {
     broken: (status, text) => this.#end(status, text),
     released: () => {
       this.#isReleased = true;
+      this.to.opened(-1);
       clearTimeout(this.#timer);
       this.#fail(errnoOf('FI_ECANCELED'), 'the offer was released');
       this.#activity.offerReleased(this, this.#count === 0 ? this.#failure?.() : undefined);
       this.#release();
+    },
+    lost: (peer, detail) => {
+      if (peer === this.to) this.#lost(detail);
     },
     state: () => this.#state(),
   };
@@ -242,7 +263,8 @@ export class Offer implements AsyncIterable<Arrival> {
   #fail(status: number, text: string): void {
     if (this.#failure !== undefined) return;
     const { errno, detail } = this.#ending ?? { errno: status, detail: text };
-    const failure = once(() => new TransferError(errno, true, { detail }));
+    const hint = errno === errnoOf('FI_ECONNRESET') ? LOST_HINT : undefined;
+    const failure = once(() => new TransferError(errno, true, { detail, hint }));
     this.#failure = failure;
     if (this.#count === 0) this.#settle.reject(failure());
     this.#arrivals.endBy(failure);

@@ -94,6 +94,7 @@ export async function makeOffer(
   const made = { part, to, token, access, expires, repeat };
   const offer = new Offer(handle, opened, activity, made, mayCopy);
   events.offers.set(opened.id, offer.listener);
+  to.opened(1);
   events.changed();
   activity.offerOpened(offer);
   return offer;

@@ -65,9 +65,10 @@ export class Peers {
     this.#known.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
     await unused;
+    peer.life.isForgotten = true;
     peer.unmap();
     if (!context.isOpen()) return;
-    if (inbox.has(peer.identity)) peer.takeNoMore();
+    if (inbox.has(peer.identity) || native.transferMet(peer.handle)) peer.takeNoMore();
     await context.mail.flush(peer.handle, FLUSH_TIMEOUT);
     native.transferForget(context.handle, peer.handle);
     if (context.isOpen()) await addresses.remove();

@@ -7,12 +7,13 @@ import type { Activity } from './activity.js';
 import { type EngineAddress, identityText } from './address.js';
 import type { Queue } from './admission.js';
 import { Channel, Confirmations } from './confirmations.js';
-import { errnoOf, TransferError } from './errors.js';
+import { peerLost, type TransferError } from './errors.js';
+import { Life, type Liveness, type PeerState } from './liveness.js';
 import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
-import { isHere } from './same-host.js';
+import { hasEnded, isHere, type ProcessIdentity } from './same-host.js';
 import { PeerStreams } from './streams/peer-streams.js';
 import type { StreamSource } from './streams/sources.js';
 import type { StreamOptions } from './streams/stream-options.js';
@@ -41,6 +42,7 @@ export interface PeerContext {
   readonly activity: Activity;
   readonly mail: Mail;
   readonly streams: Streams;
+  readonly liveness: Liveness;
   isOpen(): boolean;
   /** Removes the peer, and its addresses when `unused` resolves. engine.peer() may add it again at once. */
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
@@ -65,7 +67,11 @@ export class RemoteEngine {
   readonly #transfers: Transfers;
   readonly #streams: PeerStreams;
   readonly #confirmations: Confirmations;
-  #lostReason: string | undefined;
+  readonly #process: ProcessIdentity | undefined;
+  /** @internal */
+  readonly life = new Life();
+  #state: PeerState = 'connected';
+  #reason = '';
   #hasLeft = false;
   #outboxes: Outboxes | undefined;
   #uses = 0;
@@ -81,8 +87,9 @@ export class RemoteEngine {
     this.handle = handle;
     const mayTell = () => context.isOpen() && !this.#hasLeft;
     this.#confirmations = new Confirmations(context.handle, handle, mayTell);
-    const { process } = address;
-    const isMappable = context.maps && process !== undefined && isHere(process);
+    const { process, maps } = address;
+    this.#process = process;
+    const isMappable = context.maps && maps && process !== undefined && isHere(process);
     this.#mappings = isMappable ? new Mappings(context.handle, process, address.id) : undefined;
     this.#transfers = new Transfers(this, context, this.#mappings);
     this.#streams = new PeerStreams(this, context, this.#transfers);
@@ -97,23 +104,40 @@ export class RemoteEngine {
   }
 
   /**
-   * The state of the peer, as the last slices and messages show it. `'lost'`: no rail reaches the peer, or its engine
-   * was closed. If no rail reaches the peer, its transfers end with the provider's error two seconds later,
-   * or at their timeout. If its engine was closed, its transfers have ended with FI_ECONNRESET, and the peer
-   * stays lost.
+   * `'connected'`: the peer answers, or nothing has shown otherwise. `'silent'`: something is open with the peer, and
+   * nothing has come from it for half of the engine's `liveness`. `'lost'`: nothing has come from it for the whole
+   * time, no rail reaches it, or its engine was closed. When a peer becomes lost, everything that is open with it
+   * ends with FI_ECONNRESET. It is connected again when it answers, unless its engine was closed.
    */
-  get state(): 'up' | 'lost' {
-    return this.#lostReason === undefined ? 'up' : 'lost';
+  get state(): PeerState {
+    return this.#state;
   }
 
-  /** @internal The reason why no rail reaches the peer. Undefined if a rail reaches it. */
+  /** @internal The reason why the peer is lost. Undefined if it is not. */
   get lostReason(): string | undefined {
-    return this.#lostReason;
+    return this.#state === 'lost' ? this.#reason : undefined;
   }
 
-  /** @internal @param reason the reason why no rail reaches the peer. Undefined if a rail reaches it again. */
-  changed(reason: string | undefined): void {
-    if (!this.#hasLeft) this.#lostReason = reason;
+  /** @internal Returns false if the peer has this state already, or keeps another one because its engine was closed. */
+  changed(state: PeerState, reason: string): boolean {
+    if (this.#hasLeft || this.#state === state) return false;
+    this.#state = state;
+    this.#reason = reason;
+    return true;
+  }
+
+  /** @internal Whether the peer's process is one of this host and has ended. */
+  get hasEnded(): boolean {
+    return this.#process !== undefined && hasEnded(this.#process);
+  }
+
+  /**
+   * @internal Whether nothing comes from the peer although its process may run. It may then go on later in the middle of
+   * a copy.
+   */
+  get mayBeStopped(): boolean {
+    const { wasSilent, cut } = this.life;
+    return this.#state === 'lost' && wasSilent && cut === undefined && !this.hasEnded;
   }
 
   /** @internal Whether the peer's engine was closed. */
@@ -124,12 +148,15 @@ export class RemoteEngine {
   /** @internal The peer's engine was closed. Nothing is sent to it any more. */
   left(reason: string): void {
     this.#hasLeft = true;
-    this.#lostReason = reason;
+    this.#state = 'lost';
+    this.#reason = reason;
+    this.life.wasSilent = false;
+    this.life.isForgotten = true;
   }
 
   /** @internal The error for operations after the peer's engine was closed. */
   absent(): TransferError {
-    return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostReason });
+    return peerLost(this.#reason, false);
   }
 
   /** Whether close() was called. */
@@ -155,7 +182,15 @@ export class RemoteEngine {
   /** @internal Called when transfers or messages start (> 0) or stop (< 0) using the peer. */
   used(change: number): void {
     this.#uses += change;
+    this.opened(change);
     if (this.#uses === 0) this.#unused();
+  }
+
+  /** @internal Called when something is opened with the peer (> 0) or has ended (< 0). */
+  opened(change: number): void {
+    const { life } = this;
+    life.open += change;
+    if (change > 0 && !life.isWatched) this.#context.liveness.watch(this);
   }
 
   /**
@@ -272,7 +307,7 @@ export class RemoteEngine {
    * peer's memory, that of the first message 50 ms later.
    *
    * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds, FI_ECONNRESET if the
-   * peer's engine is closed first.
+   * peer is lost first.
    */
   notify(bytes: Uint8Array): Promise<void> {
     const sent = this.send(bytes, Channel.Program);

@@ -52,6 +52,10 @@ export function thisProcess(): ProcessIdentity | undefined {
 export const isHere = ({ host, pid, started }: ProcessIdentity): boolean =>
   host === thisProcess()?.host && startOf(pid) === started;
 
+/** Whether a process belongs to this host and has ended. */
+export const hasEnded = ({ host, pid, started }: ProcessIdentity): boolean =>
+  host === thisProcess()?.host && startOf(pid) !== started;
+
 /**
  * Opens memory that a process shares. Returns a descriptor. Returns undefined if the file is not one of
  * `engine`, or if this process may not open it.

@@ -1,6 +1,7 @@
 import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isUint8Array, lengthOf } from '../base/views.js';
+import { LIVENESS } from './liveness.js';
 import type { RailOptions } from './rails.js';
 
 /** Options of `TransferEngine.open()`. */
@@ -51,6 +52,11 @@ export interface TransferEngineOptions {
    * theirs. A transfer between them is then one copy by the CPU. If omitted, true unless the provider is efa.
    */
   readonly mapMemory?: boolean;
+  /**
+   * Milliseconds within which a peer that has died or is cut off is lost, while something is open with it. `false`: only
+   * errors of the provider show that. If omitted, 5000.
+   */
+  readonly liveness?: number | false;
   /** The most transfers that run at the same time. Others wait. If omitted, 256. */
   readonly maxTransfers?: number;
 }
@@ -71,12 +77,14 @@ const NAMES = namesOf<TransferEngineOptions>({
   stall: 1,
   mapMemory: 1,
   maxTransfers: 1,
+  liveness: 1,
 });
 
 /** The most rails of an engine. */
 export const MAX_RAILS = 64;
 export const PAGE = 4096;
 const STALL = 50; // ms
+const MIN_LIVENESS = 100; // ms
 
 /** The checked options, with defaults. */
 export interface Settings {
@@ -87,6 +95,8 @@ export interface Settings {
   readonly stripe: number;
   readonly mapMemory: boolean | undefined;
   readonly maxTransfers: number;
+  /** Milliseconds. Infinity if silence shows nothing. */
+  readonly liveness: number;
   readonly native: { readonly window: number; readonly depth: number; readonly stall: number };
 }
 
@@ -130,12 +140,20 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
     mapMemory,
     maxTransfers: integer('maxTransfers', 256, 1, 2 ** 20),
+    liveness: livenessOf(checked.liveness),
     native: {
       window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
       depth: integer('depth', 64, 1, 4096),
       stall: Math.ceil(checkMilliseconds('options.stall', stall, 1)),
     },
   };
+}
+
+function livenessOf(given: number | false | undefined): number {
+  if (given === false) return Number.POSITIVE_INFINITY;
+  return given === undefined
+    ? LIVENESS
+    : checkMilliseconds('options.liveness', given, MIN_LIVENESS);
 }
 
 /** The secret of an engine. Empty if there is none. Bytes are copied, so that the caller may wipe them. */

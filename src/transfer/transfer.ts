@@ -10,7 +10,7 @@ import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import type { Admission, Priority } from './admission.js';
-import { errnoOf, TransferError } from './errors.js';
+import { errnoOf, peerLost, TransferError } from './errors.js';
 import { type MemoryPart, streamed } from './memory.js';
 import type { NativeEvents } from './native-events.js';
 import { Outcome } from './outcome.js';
@@ -86,7 +86,7 @@ const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, 
  * A write or a read in flight. `await` it for its report.
  *
  * @throws TransferError (by rejection) FI_ETIMEDOUT after the timeout, FI_ECANCELED if the engine
- * is closed, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
+ * is closed, FI_ECONNRESET if the peer is lost, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
  * peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
@@ -151,6 +151,11 @@ export class Transfer implements PromiseLike<TransferReport> {
     }
   }
 
+  /** @internal Ends the transfer if it waits for its turn and its peer is lost. */
+  lost(peer: RemoteEngine, reason: string): void {
+    if (peer === this.peer) this.#stop('FI_ECANCELED', peerLost(reason, false));
+  }
+
   #limit({ signal, timeout }: Limits): void {
     this.#course.timeouts.add(this, timeout);
     if (signal === undefined) return;
@@ -162,7 +167,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   expired(): void {
     const { timeout } = this.#limits;
     const { lostReason } = this.peer;
-    const cause = lostReason === undefined ? '' : `; no NIC reaches the peer: ${lostReason}`;
+    const cause = lostReason === undefined ? '' : `; the peer is lost: ${lostReason}`;
     const detail =
       this.done === this.total
         ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`

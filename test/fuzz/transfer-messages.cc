@@ -41,7 +41,7 @@ class Script {
 
  private:
   void step() {
-    switch (input_.below(10)) {
+    switch (input_.below(11)) {
       case 0:
       case 1:
         return receive();
@@ -61,8 +61,23 @@ class Script {
         return rig_.provider.complete(1 + input_.below(8));
       case 8:
         return transferEngine_->notify(peers_[input_.below(2)], "note", input_.below(4), 0, 1);
+      case 9:
+        return live(peers_[input_.below(2)]);
       default:
         return static_cast<void>(rig_.engine().turn());
+    }
+  }
+
+  void live(const std::shared_ptr<fab::transfer::Peer>& peer) {
+    switch (input_.below(4)) {
+      case 0:
+        return transferEngine_->probe(peer);
+      case 1:
+        return static_cast<void>(TransferEngine::takeHeard(*peer));
+      case 2:
+        return transferEngine_->miss(*peer);
+      default:
+        return transferEngine_->lose(peer, input_.flag(), "nothing has come from it");
     }
   }
 

@@ -2,6 +2,7 @@
 // { address }: makes the parent's engine a peer, and answers with its own address
 // { offer, length }: offers so many bytes, for reads with { access: 'read' }, answers { token }, then { arrived: hash }
 // or { failed: code }, then { released }
+// { block }: blocks its event loop for so many milliseconds, and answers { blocked }
 import { createHash } from 'node:crypto';
 import { TransferEngine } from 'libfabric/transfer';
 
@@ -29,6 +30,9 @@ process.on('message', async (message) => {
     tell({ address: engine.address });
   } else if (message.offer !== undefined) {
     await offer(message);
+  } else if (message.block !== undefined) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, message.block);
+    tell({ blocked: true });
   } else {
     await engine.close();
     tell({ closed: true });

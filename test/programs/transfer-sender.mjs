@@ -1,5 +1,6 @@
 // A transfer engine that writes (arguments: provider, nics, settings as JSON). Its parent sends { address }, which it answers with its
-// own address, and then { token, length }: it writes that many bytes, and reports { written }.
+// own address, and then { token, length }: it writes that many bytes, and reports { written }, or { released } if the write
+// has failed and none of its copies is in flight any more.
 import { TransferEngine } from 'libfabric/transfer';
 
 const [provider, nics, settings = '{}'] = process.argv.slice(2);
@@ -14,7 +15,13 @@ process.on('message', async ({ address, token, length }) => {
   const memory = await engine.allocate(length);
   memory.bytes.fill(1);
   process.send({ begins: true });
-  await peer.write(memory, token);
-  process.send({ written: true });
+  const transfer = peer.write(memory, token);
+  await transfer.then(
+    () => process.send({ written: true }),
+    async () => {
+      await transfer.released;
+      process.send({ released: true });
+    },
+  );
 });
 process.send({ ready: true });

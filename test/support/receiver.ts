@@ -17,6 +17,7 @@ export function removeLeftovers({ pid }: ChildProcess): void {
 interface Message {
   readonly id?: number;
   readonly ready?: boolean;
+  readonly blocked?: boolean;
   readonly address?: string;
   readonly token?: string;
   readonly arrived?: string;
@@ -70,6 +71,13 @@ export class Receiver {
     const answer = this.#hears('address');
     this.child.send({ address: engine.address });
     return engine.peer((await answer).address as string);
+  }
+
+  /** Blocks the event loop of the process. */
+  async block(milliseconds: number): Promise<void> {
+    const blocked = this.#hears('blocked');
+    this.child.send({ block: milliseconds });
+    await blocked;
   }
 
   async offer(

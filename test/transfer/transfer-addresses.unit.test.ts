@@ -7,6 +7,7 @@ const addressOf = (length: number) => ({
   rdma: false,
   rails: [new Uint8Array(length).fill(7)],
   process: undefined,
+  maps: false,
 });
 
 test('an address is the only text of its content, whatever its length', () => {

@@ -23,6 +23,7 @@ const addresses: fc.Arbitrary<EngineAddress> = fc.record({
   process: fc.option(fc.record({ host: identity, pid: count, started: count }), {
     nil: undefined,
   }),
+  maps: fc.boolean(),
 });
 
 const rail = fc.record({ address: identity, key: identity });

@@ -172,6 +172,14 @@ class Side {
     peer_ = transferEngine_->addPeer(card->id, std::move(paths), false);
   }
 
+  // As src/transfer/liveness.ts does.
+  void checkPeer() {
+    if (++steps_ % 64 != 0) return;
+    if (TransferEngine::takeHeard(*peer_)) return;
+    transferEngine_->probe(peer_);
+    transferEngine_->miss(*peer_);
+  }
+
   void happened(EventKind kind, uint32_t id) {
     if (kind == EventKind::kOfferArrived) arrived_[id] = true;
     if (kind == EventKind::kOfferReleased) released_[id] = true;
@@ -179,9 +187,15 @@ class Side {
     if (kind == EventKind::kFlushed) flushed_ = true;
   }
 
-  void step() { uv_run(programs_[0]->environment.loop(), UV_RUN_NOWAIT); }
+  void step() {
+    checkPeer();
+    uv_run(programs_[0]->environment.loop(), UV_RUN_NOWAIT);
+  }
   void run(const char* what, const std::function<bool()>& condition) {
-    programs_[0]->runUntil(what, condition);
+    programs_[0]->runUntil(what, [&] {
+      if (peer_) checkPeer();
+      return condition();
+    });
   }
 
   Mail& mail_;
@@ -194,6 +208,7 @@ class Side {
   std::map<uint32_t, bool> released_;
   std::map<uint32_t, bool> freed_;
   bool flushed_ = false;
+  unsigned steps_ = 0;
 };
 
 }  // namespace

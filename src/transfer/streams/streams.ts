@@ -36,10 +36,10 @@ export class Streams {
     const stream = ++this.#last;
     const end = new StreamEnd(peer, stream, true, limits, () => {
       this.#owned.delete(stream);
-      this.#waits(-1);
+      this.#changed(peer, -1);
     });
     this.#owned.set(stream, end);
-    this.#waits(1);
+    this.#changed(peer, 1);
     return { stream, end };
   }
 
@@ -53,11 +53,16 @@ export class Streams {
     if (this.#used.has(key)) throw offerEnded();
     const end = new StreamEnd(peer, stream, false, limits, () => {
       this.#used.delete(key);
-      this.#waits(-1);
+      this.#changed(peer, -1);
     });
     this.#used.set(key, end);
-    this.#waits(1);
+    this.#changed(peer, 1);
     return end;
+  }
+
+  #changed(peer: RemoteEngine, change: number): void {
+    this.#waits(change);
+    peer.opened(change);
   }
 
   /** A message of a peer has arrived. */
