@@ -1,0 +1,45 @@
+// The table of timeouts in docs/transfer.md has the values of the constants.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { root, textOf } from '../support/documents.js';
+
+/** The beginning of each row with a default, the file of its constant, and the text around its value. */
+const SOURCES: readonly (readonly [string, string, RegExp])[] = [
+  ['`remote.write()`', 'src/transfer/transfer-options.ts', /const TIMEOUT = ([\d_]+)/],
+  ['an offer, until', 'src/transfer/offering.ts', /const EXPIRES = ([\d_]+)/],
+  ['`remote.notify()`', 'src/transfer/outbox.ts', /const CONFIRMATION_TIMEOUT = ([\d_]+)/],
+  ['a message of the', 'native/transfer/transfer_engine.h', /seconds kMessageTimeout\{(\d+)\}/],
+  ['a peer that is dead', 'src/transfer/liveness.ts', /const LIVENESS = ([\d_]+)/],
+  ['a peer to which all', 'src/transfer/liveness.ts', /const CUT_TIMEOUT = ([\d_]+)/],
+  ['a rail without', 'src/transfer/settings.ts', /const STALL = ([\d_]+)/],
+  ['an offer that has', 'src/transfer/offer.ts', /const ARRIVAL_TIMEOUT = ([\d_]+)/],
+  ['the same, until its', 'src/transfer/offer.ts', /const WITHDRAW_DELAY = ([\d_]+)/],
+  ['`engine.close()` and', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
+  [
+    '`engine.close()`, until',
+    'src/transfer/engine-parts.ts',
+    /const CLOSE_MESSAGE_TIMEOUT = (\d+)/,
+  ],
+  ['`endpoint.close()`', 'src/endpoint/close-options.ts', /timeout = ([\d_]+)/],
+  ['`batch.run()`', 'src/endpoint/batch.ts', /const RUN_TIMEOUT = ([\d_]+)/],
+  ['a call of the provider', 'native/engine/call_limit.h', /uint64_t\{([\d']+)\} : std::min/],
+  ['`connect()`', 'src/net/connect.ts', /const CONNECT_TIMEOUT = ([\d_]+)/],
+  ["a socket's peer", 'src/net/port.ts', /limit: ([\d_]+) \}/],
+  ['the same over', 'src/net/session.ts', /const LOSS = ([\d_]+)/],
+];
+
+const [, section = ''] = textOf('docs/transfer.md').split('\n## Timeouts of the package\n');
+const rows = [...section.matchAll(/^\| (\S.*?) +\| ([\d,]+) +\|/gm)].map(
+  ([, what = '', value = '']) => ({ what, value: Number(value.replace(',', '')) }),
+);
+
+test.each(SOURCES)('%s', (what, file, pattern) => {
+  const [row, ...others] = rows.filter((each) => each.what.startsWith(what));
+  expect(others).toEqual([]);
+  const [, text = ''] = pattern.exec(readFileSync(join(root, file), 'utf8')) ?? [];
+  const unit = /seconds k/.test(pattern.source) ? 1000 : 1;
+  expect(row?.value).toBe(Number(text.replace(/[_']/g, '')) * unit);
+});
+
+test('each row with a value has a constant', () => expect(rows.length).toBe(SOURCES.length));
