@@ -64,8 +64,13 @@ export class Transfers {
     return { access, part, length, grant, options: checked };
   }
 
-  /** Begins transfers of the parts of one grant. */
-  series(access: Access, token: string | Grant, options: TransferOptions): Series {
+  /** Begins transfers of the parts of one grant. `concluded` is called after the last one. */
+  series(
+    access: Access,
+    token: string | Grant,
+    options: TransferOptions,
+    concluded: () => void,
+  ): Series {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
     const grant = this.#grant(access, token);
@@ -76,6 +81,7 @@ export class Transfers {
         this.begin({ access, part, length: part.length, grant, options: checked }, range),
       conclude: (end) => {
         this.#inSeries.delete(grant.serial);
+        concluded();
         if (!this.#context.isOpen()) return;
         native.transferConclude(this.#context.handle, {
           peer: this.#peer.handle,

@@ -10,10 +10,11 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import type { TransferReadable } from 'libfabric/transfer';
+import { TransferEngine, type TransferReadable } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
+import { Receiver } from '../support/receiver.js';
 
 const CHUNK = 64 * 1024;
 const LENGTHS = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK + 7];
@@ -269,6 +270,25 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const rest = errorOf(buffer(download));
     expect(await rest).toMatchObject({ code: expect.stringMatching(/^FI_/) });
   });
+});
+
+test('a peer that is killed ends its streams, and the memory is free', async () => {
+  const settings = { liveness: 500, node: '127.0.0.1' };
+  const a = await TransferEngine.open({ provider: 'tcp', ...settings });
+  onTestFinished(() => a.close());
+  const receiver = new Receiver('tcp', 1, 0, settings);
+  const peer = await receiver.meet(a);
+  const pool = a.pool({ size: CHUNK, count: 4 });
+  const upload = peer.writable((await receiver.offer(20 * CHUNK)).token, { pool });
+  upload.write(pattern(2 * CHUNK + 1));
+  const incoming = a.incoming({ from: peer, pool });
+  const outgoing = a.outgoing({ to: peer, pool });
+  outgoing.write('x');
+  const ends = [upload, incoming, outgoing].map((stream) => once(stream, 'error'));
+  receiver.child.kill('SIGKILL');
+  for (const [error] of await Promise.all(ends))
+    expect(error).toMatchObject({ code: 'FI_ECONNRESET' });
+  await expect.poll(() => pool.stats().leased).toBe(0);
 });
 
 describe('over tcp', () => {

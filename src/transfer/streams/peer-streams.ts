@@ -83,19 +83,20 @@ export class PeerStreams {
 
   #series(access: Access, token: string | Grant, { pool, signal, timeout, priority }: Checked) {
     const controller = new AbortController();
-    const series: Series = this.#transfers.series(access, token, {
-      signal: controller.signal,
-      timeout,
-      priority,
-    });
-    const abort = () => fail(reasonOf(signal as AbortSignal));
+    const options = { signal: controller.signal, timeout, priority };
+    const series: Series = this.#transfers.series(access, token, options, () => leave());
     const fail = (error: unknown) => {
-      if (signal !== undefined) offAbort(signal, abort);
       if (series.isConcluded) return;
       controller.abort(error);
       series.conclude(false);
     };
+    const abort = () => fail(reasonOf(signal as AbortSignal));
     if (signal !== undefined) onAbort(signal, abort);
+    const remove = this.#context.streams.add({ peer: this.#peer, fail });
+    const leave = () => {
+      remove();
+      if (signal !== undefined) offAbort(signal, abort);
+    };
     return { series, flow: { pool, timeout, signal: controller.signal, fail } };
   }
 

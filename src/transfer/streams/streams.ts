@@ -10,10 +10,17 @@ const POOL = { size: 4 * 1024 * 1024, count: 16 };
 /** How long an end of a stream waits, and what aborts it. */
 export type StreamLimits = ConstructorParameters<typeof StreamEnd>[3];
 
+/** A stream that can fail. */
+interface OpenStream {
+  readonly peer: RemoteEngine;
+  fail(error: unknown): void;
+}
+
 /** The open streams of an engine. */
 export class Streams {
   readonly #owned = new Map<number, StreamEnd>();
   readonly #used = new Map<string, StreamEnd>(); // by the owner and the number of the stream
+  readonly #ofMemory = new Set<OpenStream>();
   readonly #waits: (change: number) => void;
   readonly #makePool: (options: typeof POOL) => MemoryPool;
   #pool: MemoryPool | undefined;
@@ -60,6 +67,15 @@ export class Streams {
     return end;
   }
 
+  /** Adds a stream to or from memory that its peer has offered. Returns a function that removes it. */
+  add(stream: OpenStream): () => void {
+    this.#ofMemory.add(stream);
+    this.#changed(stream.peer, 1);
+    return () => {
+      if (this.#ofMemory.delete(stream)) this.#changed(stream.peer, -1);
+    };
+  }
+
   #changed(peer: RemoteEngine, change: number): void {
     this.#waits(change);
     peer.opened(change);
@@ -83,8 +99,8 @@ export class Streams {
 
   /** Ends the streams of a peer, or all, with an error. */
   fail(reason: () => Error, peer?: RemoteEngine): void {
-    for (const end of [...this.#owned.values(), ...this.#used.values()]) {
-      if (peer === undefined || end.peer === peer) end.fail(reason());
+    for (const open of [...this.#owned.values(), ...this.#used.values(), ...this.#ofMemory]) {
+      if (peer === undefined || open.peer === peer) open.fail(reason());
     }
   }
 }
