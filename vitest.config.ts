@@ -23,6 +23,7 @@ export default defineConfig({
       { find: /^libfabric\/directory$/, replacement: `${dist}directory/index.js` },
       { find: /^libfabric\/net$/, replacement: `${dist}net/index.js` },
       { find: /^libfabric\/neuron$/, replacement: `${dist}neuron/index.js` },
+      { find: /^libfabric\/objects$/, replacement: `${dist}objects/index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
       { find: /^libfabric\/transfer$/, replacement: `${dist}transfer/index.js` },
       { find: /^libfabric\/efa$/, replacement: `${dist}efa/index.js` },

@@ -36,6 +36,7 @@ const LAYERS = [
   'src/http/',
   'src/directory/',
   'src/net/',
+  'src/objects/',
   'src/cli/',
 
   'native/util/',
@@ -44,6 +45,7 @@ const LAYERS = [
   'native/objects/',
   'native/transfer/',
   'native/net/',
+  'native/storage/',
   'native/js/',
   'native/preload/',
   'native/verbs/',

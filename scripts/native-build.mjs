@@ -21,7 +21,7 @@ const STAYS = '-Wl,-z,nodelete';
 /** The folders of each target, and the flags of its linker. The names are those of binding.gyp. */
 export const TARGETS = {
   libfabric: {
-    folders: ['providers', 'engine', 'objects', 'transfer', 'net', 'js'].map(
+    folders: ['providers', 'engine', 'objects', 'transfer', 'net', 'storage', 'js'].map(
       (name) => `native/${name}`,
     ),
     ldflags: [STAYS],

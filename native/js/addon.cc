@@ -47,6 +47,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportTransferOrders(exports);
   exportTransferMemory(exports);
   exportNet(exports);
+  exportStorage(exports);
   return exports;
 }
 

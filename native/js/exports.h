@@ -37,5 +37,7 @@ void exportTransferMemory(Napi::Object exports);
 // The sessions of libfabric/net.
 void exportNet(Napi::Object exports);
 void exportNetPorts(Napi::Object exports);
+// The files and checksums of libfabric/objects.
+void exportStorage(Napi::Object exports);
 
 }  // namespace fab

@@ -12,6 +12,7 @@ const MODULES = {
   'libfabric/http': 'src/http/index.ts',
   'libfabric/directory': 'src/directory/index.ts',
   'libfabric/net': 'src/net/index.ts',
+  'libfabric/objects': 'src/objects/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',
   'libfabric/cuda': 'src/cuda/index.ts',
   'libfabric/neuron': 'src/neuron/index.ts',

@@ -101,6 +101,7 @@ export const PAGES = [
   { file: 'http', title: 'libfabric/http', module: 'libfabric/http', rest: true },
   { file: 'directory', title: 'libfabric/directory', module: 'libfabric/directory', rest: true },
   { file: 'net', title: 'libfabric/net', module: 'libfabric/net', rest: true },
+  { file: 'objects', title: 'libfabric/objects', module: 'libfabric/objects', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
   { file: 'cuda', title: 'libfabric/cuda', module: 'libfabric/cuda', rest: true },

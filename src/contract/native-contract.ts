@@ -23,6 +23,7 @@ import type { Handle, NativeInfo } from './handles.js';
 import type { Param } from './info-types.js';
 import type { NativeMemory, NativeReceiveBuffers } from './native-memory.js';
 import type { NativeNet } from './native-net.js';
+import type { NativeStorage } from './native-storage.js';
 import type { NativeTransfer } from './native-transfer.js';
 
 /** The exports of the addon. */
@@ -35,7 +36,8 @@ export interface NativeAddon
     NativeBatches,
     NativeEfa,
     NativeTransfer,
-    NativeNet {
+    NativeNet,
+    NativeStorage {
   /** Sets the function that makes the errors which the addon throws. */
   initialize(make: typeof makeFabricError): void;
   /** The functions of the hot path. native.ts does not wrap them. They never throw. */

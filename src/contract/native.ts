@@ -7,6 +7,7 @@ export type * from './handles.js';
 export type * from './native-contract.js';
 export type * from './native-memory.js';
 export type * from './native-net.js';
+export type * from './native-storage.js';
 export type * from './native-transfer.js';
 
 type Functions = Record<string, (...args: unknown[]) => unknown>;

@@ -1,4 +1,4 @@
-// examples/object-server: a client that ends in the middle of a request leaves nothing on the server. Kills
+// libfabric/objects: a client that ends in the middle of a request leaves nothing on the server. Kills
 // are over tcp: shm has no such promise (docs/provider-limits.md, "Peers that are killed").
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,31 +10,42 @@ import { describe, expect, test, vi } from 'vitest';
 import { same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
 import { HANG_MS } from '../support/limits.js';
-import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
+import {
+  connectWithEngine,
+  ending,
+  type Fabric,
+  MIB,
+  openIn,
+  serve,
+  TCP,
+  temporaryIn,
+} from '../support/object-stores.js';
 import { settle } from '../support/settle.js';
 
 describe('a client that ends in the middle leaves the memory, the file and the folder free', () => {
   const size = 256 * MIB;
 
   /** A server with one buffer, which another client can use afterwards. */
-  async function prepared(options: Parameters<typeof serve>[0] = TCP) {
-    const { folder, url, connect } = await serve(options, 1);
-    const other = await connect();
+  async function prepared(fabric: NonNullable<Fabric> = TCP) {
+    const { root, folder, url } = await serve(fabric, { buffers: 1 });
+    const other = await connectWithEngine(url, fabric);
     const large = Buffer.alloc(size, 1);
     await writeFile(join(folder, 'large'), large);
     const expectFree = async () => {
-      const memory = await other.engine.allocate(size);
-      expect(same(await settle(other.get('large', memory)), large)).toBe(true);
+      const into = await other.engine.allocate(size);
+      const { bytes } = await settle(other.client.get('large', { into }));
+      expect(same(bytes, large)).toBe(true);
       await vi.waitFor(() => expect(openIn(folder)).toEqual([]), { timeout: HANG_MS });
-      expect(readdirSync(folder)).toEqual(['large']);
+      expect([readdirSync(folder), temporaryIn(root)]).toEqual([['large'], []]);
     };
-    return { folder, url, connect, expectFree };
+    const temporary = join(root, '.libfabric/temporary');
+    return { temporary, url, expectFree, connect: () => connectWithEngine(url, fabric) };
   }
 
   const hasPart = (folder: string) =>
     vi.waitFor(
       () => {
-        const part = readdirSync(folder).find((name) => name.startsWith('.'));
+        const [part] = readdirSync(folder);
         expect(part && statSync(join(folder, part)).size).toBeGreaterThan(0);
       },
       { timeout: HANG_MS, interval: 1 },
@@ -43,13 +54,13 @@ describe('a client that ends in the middle leaves the memory, the file and the f
   test.for(casesOf(['get', 'put'], (command) => command === 'get'))(
     'killed in a %s',
     async (command) => {
-      const { folder, url, expectFree } = await prepared();
+      const { temporary, url, expectFree } = await prepared();
       const client = ending(
         fork(fileURLToPath(new URL('object-client.mjs', import.meta.url)), [url, command]),
       );
       const messages: unknown[] = [];
       client.on('message', (message) => messages.push(message));
-      if (command === 'put') await hasPart(folder);
+      if (command === 'put') await hasPart(temporary);
       else expect(await settle(once(client, 'message'))).toEqual(['some', undefined]);
       client.kill('SIGKILL');
       expect(await settle(once(client, 'exit'))).toEqual([null, 'SIGKILL']);
@@ -70,17 +81,17 @@ describe('a client that ends in the middle leaves the memory, the file and the f
     provider === (command === 'get' ? 'tcp' : 'efa');
 
   test.for(casesOf(aborted, isQuick))('aborted in a %s over %s', async ([command, _, options]) => {
-    const { folder, connect, expectFree } = await prepared(options);
-    const client = await connect();
-    const memory = await client.engine.allocate(size);
+    const { temporary, connect, expectFree } = await prepared(options);
+    const { client, engine } = await connect();
+    const memory = await engine.allocate(size);
     const controller = new AbortController();
     const { signal } = controller;
     const asked =
       command === 'get'
-        ? client.get('large', memory, { signal })
+        ? client.get('large', { into: memory, signal })
         : client.put('killed', memory, { signal });
     const failed = expect(asked).rejects.toThrow('abort');
-    if (command === 'put') await hasPart(folder);
+    if (command === 'put') await hasPart(temporary);
     else
       await vi.waitFor(() => expect(memory.bytes[20 * MIB]).toBe(1), {
         timeout: HANG_MS,

@@ -1,0 +1,102 @@
+// Requests about a bucket, and about all buckets.
+import { ObjectError } from './errors.js';
+import type { Target } from './keys.js';
+import { listPage } from './listing.js';
+import type { Store } from './object-requests.js';
+import type { ObjectRequest, ObjectResponse } from './request.js';
+import { documentOf, type Elements } from './xml.js';
+
+const MOST = 1000; // keys and prefixes of a page
+
+export const xmlResponse = (root: string, elements: Elements, status = 200): ObjectResponse => ({
+  status,
+  fields: { 'content-type': 'application/xml' },
+  body: documentOf(root, elements),
+});
+
+export async function listBuckets({ folder }: Store): Promise<ObjectResponse> {
+  const names = await folder.buckets();
+  const Bucket = names.map((Name) => ({ Name, CreationDate: new Date(0) }));
+  return xmlResponse('ListAllMyBucketsResult', { Owner: { ID: 'owner' }, Buckets: { Bucket } });
+}
+
+export async function bucketRequest(
+  { method }: ObjectRequest,
+  target: Target,
+  store: Store,
+): Promise<ObjectResponse> {
+  const { bucket, query } = target;
+  const { folder } = store;
+  switch (method) {
+    case 'HEAD':
+      folder.checkBucket(bucket);
+      return { status: 200, fields: {} };
+    case 'PUT':
+      await folder.createBucket(bucket);
+      return { status: 200, fields: { location: `/${bucket}` } };
+    case 'DELETE':
+      await folder.deleteBucket(bucket);
+      return { status: 204, fields: {} };
+    case 'GET':
+      if (!query.has('location')) return listObjects(target, store);
+      folder.checkBucket(bucket);
+      return xmlResponse('LocationConstraint', {});
+    default:
+      throw new ObjectError('MethodNotAllowed');
+  }
+}
+
+function limitOf(query: URLSearchParams): number {
+  const text = query.get('max-keys') ?? String(MOST);
+  if (!/^\d{1,9}$/.test(text)) throw new ObjectError('InvalidArgument', { detail: 'max-keys' });
+  return Math.min(Number(text), MOST);
+}
+
+function tokenText(token: string): string {
+  const text = Buffer.from(token, 'base64url').toString();
+  if (tokenOf(text) !== token)
+    throw new ObjectError('InvalidArgument', { detail: 'the continuation token is malformed' });
+  return text;
+}
+
+const tokenOf = (text: string): string => Buffer.from(text).toString('base64url');
+
+/** ListObjectsV2, and ListObjects. */
+async function listObjects({ bucket, query }: Target, { folder }: Store): Promise<ObjectResponse> {
+  const isSecond = query.get('list-type') === '2';
+  const prefix = query.get('prefix') ?? '';
+  const delimiter = query.get('delimiter') ?? '';
+  const token = query.get('continuation-token');
+  const start = query.get(isSecond ? 'start-after' : 'marker') ?? '';
+  const after = isSecond && token !== null ? tokenText(token) : start;
+  const limit = limitOf(query);
+  const page = await listPage(folder, bucket, { prefix, delimiter, after, limit });
+  const encode = query.get('encoding-type') === 'url' ? encodeKey : (text: string) => text;
+  const { next } = page;
+  return xmlResponse('ListBucketResult', {
+    Name: bucket,
+    Prefix: encode(prefix),
+    ...(delimiter && { Delimiter: encode(delimiter) }),
+    MaxKeys: limit,
+    ...(query.has('encoding-type') && { EncodingType: 'url' }),
+    IsTruncated: next !== undefined,
+    ...(isSecond
+      ? {
+          KeyCount: page.objects.length + page.prefixes.length,
+          ContinuationToken: token ?? undefined,
+          NextContinuationToken: next === undefined ? undefined : tokenOf(next),
+          StartAfter: start === '' ? undefined : encode(start),
+        }
+      : { Marker: encode(start), NextMarker: next === undefined ? undefined : encode(next) }),
+    Contents: page.objects.map(({ key, size, etag, lastModified }) => ({
+      Key: encode(key),
+      LastModified: lastModified,
+      ETag: etag,
+      Size: size,
+      StorageClass: 'STANDARD',
+    })),
+    CommonPrefixes: page.prefixes.map((each) => ({ Prefix: encode(each) })),
+  } as Elements);
+}
+
+const encodeKey = (text: string): string => encodeURIComponent(text).replaceAll('%2F', '/');

@@ -1,0 +1,348 @@
+import { checkSignal } from '../base/abort-signals.js';
+import {
+  checkBytes,
+  checkInteger,
+  checkOptions,
+  checkString,
+  namesOf,
+  oneOf,
+} from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import type { MemoryLease } from '../transfer/lease.js';
+import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
+import { MemoryPool } from '../transfer/memory-pool.js';
+import { TransferEngine } from '../transfer/transfer-engine.js';
+import type { ChecksumAlgorithm } from './checksums.js';
+import { Connection, errorOf } from './connection.js';
+import {
+  checkReadable,
+  Getting,
+  infoOf,
+  isOfHost,
+  type ObjectInfo,
+  partOf,
+  type Wanted,
+} from './get.js';
+import { encodedKey, wrongKey } from './keys.js';
+import { type ListOptions, listEntries, type ObjectEntry } from './list.js';
+import { type PutResult, Putting } from './put.js';
+
+const UNCLONEABLE = uncloneable('an ObjectClient belongs to its thread: make another one there');
+
+/** Options of an {@link ObjectClient}. */
+export interface ObjectClientOptions {
+  /** Moves the bytes of longer objects, if the server has an engine too. The program closes it. */
+  readonly engine?: TransferEngine;
+  /** Buffers of the engine for bytes that go to the program. If omitted, the client makes 8 of 4 MiB. */
+  readonly pool?: MemoryPool;
+  /** Sends the requests instead of node:http. */
+  readonly fetch?: typeof fetch;
+  /** Headers of all requests, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The conditions of a request. */
+export interface ObjectConditions {
+  /** Only this version: its ETag, or `'*'` for any. */
+  readonly ifMatch?: string;
+  /** Not this version; for put(), `'*'` makes a new object only. */
+  readonly ifNoneMatch?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Options of get() and stream(). */
+export interface ReadOptions extends ObjectConditions {
+  /** The bytes [start, end). Without `end`, all from `start`. */
+  readonly range?: { readonly start: number; readonly end?: number };
+  /** Compares the bytes with the checksum that the server computes, or that the PUT had. */
+  readonly checksum?: ChecksumAlgorithm;
+}
+
+/** Options of get(). */
+export interface GetOptions extends ReadOptions {
+  /** Where the bytes go: memory of the engine, into which the server writes, or other bytes. If omitted, new memory. */
+  readonly into?: TransferMemory | MemoryPart | Uint8Array;
+}
+
+/** Options of put(). */
+export interface PutOptions extends ObjectConditions {
+  /** Lets the server check the bytes before they become an object. */
+  readonly checksum?: ChecksumAlgorithm;
+}
+
+/** An object, or the part of it that was asked for. */
+export interface ObjectContent extends ObjectInfo {
+  /** For memory of a device, and for pages, empty: the bytes are in `into`. */
+  readonly bytes: Uint8Array;
+}
+
+/** What put() takes. */
+export type ObjectBody =
+  | string
+  | ArrayBufferView
+  | ArrayBuffer
+  | SharedArrayBuffer
+  | TransferMemory
+  | MemoryPart
+  | AsyncIterable<Uint8Array>
+  | ReadableStream<Uint8Array>;
+
+const CLIENT = namesOf<ObjectClientOptions>({ engine: 1, pool: 1, fetch: 1, headers: 1 });
+const CONDITIONS = { ifMatch: 1, ifNoneMatch: 1, signal: 1 } as const;
+const READ = { ...CONDITIONS, range: 1, checksum: 1 } as const;
+const OF_READ = namesOf<ReadOptions>(READ);
+const OF_GET = namesOf<GetOptions>({ ...READ, into: 1 });
+const OF_PUT = namesOf<PutOptions>({ ...CONDITIONS, checksum: 1 });
+const OF_OTHERS = namesOf<ObjectConditions>(CONDITIONS);
+const OF_LIST = namesOf<ListOptions>({
+  prefix: 1,
+  delimiter: 1,
+  startAfter: 1,
+  pageSize: 1,
+  signal: 1,
+});
+
+/**
+ * The objects of a bucket, on an ObjectServer or another server of S3 that needs no signatures. Calls may run at the same
+ * time. A call that fails is not repeated.
+ *
+ * @example
+ * ```ts
+ * await using objects = new ObjectClient('http://server:8080/models', { engine });
+ * await objects.put('a/weights', weights, { checksum: 'crc64nvme' });
+ * const { bytes } = await objects.get('a/weights');
+ * ```
+ */
+export class ObjectClient {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
+  /** The URL of the bucket. */
+  readonly url: string;
+  readonly #path: string;
+  readonly #engine: TransferEngine | undefined;
+  readonly #connection: Connection;
+
+  /** @param url of the bucket: `http://server:8080/bucket`. */
+  constructor(url: string | URL, options: ObjectClientOptions = {}) {
+    const base = baseOf(url);
+    const { engine, pool, fetch, headers = {} } = checkOptions('options', options, CLIENT);
+    if (engine !== undefined && !(engine instanceof TransferEngine))
+      throw invalidArgType('options.engine', 'a TransferEngine', engine);
+    if (pool !== undefined && !(pool instanceof MemoryPool))
+      throw invalidArgType('options.pool', 'a MemoryPool', pool);
+    if (pool !== undefined && engine === undefined)
+      throw invalidArgValue('options.pool', 'needs options.engine');
+    if (fetch !== undefined && typeof fetch !== 'function')
+      throw invalidArgType('options.fetch', 'a function', fetch);
+    this.url = base.href;
+    this.#path = base.pathname;
+    this.#engine = engine;
+    this.#connection = new Connection(base, { engine, pool, fetch, headers });
+  }
+
+  #pathOf(key: string): string {
+    checkString('key', key);
+    const wrong = wrongKey(key);
+    if (wrong)
+      throw invalidArgValue('key', wrong[1] ?? 'has at most 1024 bytes, and 255 between slashes');
+    if (this.closed) throw closed('the object client');
+    return `${this.#path}/${encodedKey(key)}`;
+  }
+
+  #wanted(key: string, options: Partial<ReadOptions>): Wanted {
+    const { range, checksum, ifMatch, ifNoneMatch, signal } = options;
+    return {
+      key,
+      path: this.#pathOf(key),
+      range: range && checkRange(range),
+      fields: conditionFields({ ifMatch, ifNoneMatch }),
+      checksum: checkAlgorithm(checksum),
+      signal: checkSignal(signal),
+    };
+  }
+
+  /**
+   * Gets an object. Objects of more than 256 KiB travel over the fabric, in pieces, if both sides have an engine.
+   *
+   * @throws ObjectError NoSuchKey; PreconditionFailed, also if the object changes meanwhile; NotModified with `ifNoneMatch`;
+   * InvalidRange; BadDigest if the bytes do not match. TransferError. The reason of the signal.
+   */
+  async get(key: string, options: GetOptions = {}): Promise<ObjectContent> {
+    const { into, ...rest } = checkOptions('options', options, OF_GET);
+    const wanted = this.#wanted(key, rest);
+    const part = partOf(into);
+    checkReadable(part, wanted.checksum);
+    const given = into === undefined || part ? undefined : checkBytes('options.into', into);
+    const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
+    if (part) {
+      const isReadable = isOfHost(part);
+      const found = await getting.find(isReadable ? undefined : 0);
+      await getting.into(found, part);
+      const length = found.range.end - found.range.start;
+      return {
+        ...found.info,
+        bytes: isReadable ? part.bytes.subarray(0, length) : new Uint8Array(),
+      };
+    }
+    const found = await getting.find();
+    if (found.bytes && given === undefined) return { ...found.info, bytes: found.bytes };
+    const length = found.range.end - found.range.start;
+    const bytes = given ?? Buffer.allocUnsafeSlow(length);
+    await getting.copy(found, bytes);
+    return { ...found.info, bytes: bytes.subarray(0, length) };
+  }
+
+  /**
+   * The bytes of an object of any length, piece by piece. A piece is valid until the next one is asked for.
+   *
+   * @throws (by the loop) as get() does.
+   */
+  async *stream(key: string, options: ReadOptions = {}): AsyncGenerator<Uint8Array, undefined> {
+    const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
+    const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
+    yield* getting.pieces(await getting.find());
+    return undefined;
+  }
+
+  /**
+   * Gets an object into a buffer of a pool of the engine. The program releases it.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if the object is longer than a buffer. Otherwise as get() does.
+   */
+  async lease(key: string, pool: MemoryPool, options: ReadOptions = {}): Promise<MemoryLease> {
+    if (!(pool instanceof MemoryPool)) throw invalidArgType('pool', 'a MemoryPool', pool);
+    const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
+    const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
+    const found = await getting.find();
+    const length = found.range.end - found.range.start;
+    const lease = await pool.acquire(length, wanted.signal ? { signal: wanted.signal } : {});
+    try {
+      await getting.into(found, lease);
+      return lease;
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Puts an object. Others see the old object or the new one. Streams of more bytes than a buffer become a multipart
+   * upload.
+   *
+   * @throws ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
+   * reason of the signal. Then the object is as it was, unless the answer was lost.
+   */
+  async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<PutResult> {
+    const { checksum, signal, ...conditions } = checkOptions('options', options, OF_PUT);
+    const placed = {
+      key,
+      path: this.#pathOf(key),
+      fields: conditionFields(conditions),
+      checksum: checkAlgorithm(checksum),
+      signal: checkSignal(signal),
+    };
+    const part = partOf(body);
+    checkReadable(part, checksum);
+    const bytes = part ? undefined : bytesOf(body);
+    const way = await this.#connection.way();
+    const putting = new Putting(this.#connection, way, placed);
+    if (part) return putting.memory(part);
+    if (bytes === undefined) return putting.stream(body as AsyncIterable<Uint8Array>);
+    return putting.bytes(bytes, (long) => (this.#engine as TransferEngine).register(long));
+  }
+
+  /** Describes an object. @throws ObjectError NoSuchKey, PreconditionFailed, NotModified. */
+  async head(key: string, options: ObjectConditions = {}): Promise<ObjectInfo> {
+    return infoOf(await this.#send('HEAD', key, options));
+  }
+
+  /** Removes an object. Does nothing if there is none. @throws ObjectError PreconditionFailed with `ifMatch`. */
+  async delete(key: string, options: ObjectConditions = {}): Promise<void> {
+    await this.#send('DELETE', key, options);
+  }
+
+  async #send(method: string, key: string, options: ObjectConditions) {
+    const { signal, ...conditions } = checkOptions('options', options, OF_OTHERS);
+    const fields = conditionFields(conditions);
+    const call = { method, path: this.#pathOf(key), fields, signal: checkSignal(signal) };
+    const answer = await this.#connection.send(await this.#connection.way(), call);
+    if (answer.status >= 300) throw errorOf(answer, key);
+    return answer;
+  }
+
+  /** Lists the bucket. @throws (by the loop) ObjectError NoSuchBucket. */
+  list(options: ListOptions = {}): AsyncGenerator<ObjectEntry> {
+    const checked = checkOptions('options', options, OF_LIST);
+    if (this.closed) throw closed('the object client');
+    return listEntries(this.#connection, this.#path, checked as ListOptions);
+  }
+
+  /** Makes the bucket. @throws ObjectError BucketAlreadyOwnedByYou. */
+  async createBucket(): Promise<void> {
+    const call = { method: 'PUT', path: this.#path, fields: {} };
+    const answer = await this.#connection.send(await this.#connection.way(), call);
+    if (answer.status >= 300) throw errorOf(answer, undefined);
+  }
+
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return this.#connection.closed;
+  }
+
+  /** Ends the connections. The engine stays open. */
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** Closes the client: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function baseOf(url: string | URL): URL {
+  const base = URL.canParse(String(url)) ? new URL(String(url)) : undefined;
+  if (base === undefined || !/^https?:$/.test(base.protocol))
+    throw invalidArgValue('url', 'must be http:// or https:// and the bucket');
+  base.pathname = base.pathname.replace(/\/+$/, '');
+  if (base.pathname === '/' || base.search || base.hash || base.username)
+    throw invalidArgValue('url', 'must be that of a bucket: http://server:8080/bucket');
+  return base;
+}
+
+const checkAlgorithm = (algorithm: unknown): ChecksumAlgorithm | undefined =>
+  algorithm === undefined
+    ? undefined
+    : oneOf('options.checksum', algorithm, ['crc64nvme', 'sha256'] as const);
+
+const RANGE = namesOf<{ start: number; end?: number }>({ start: 1, end: 1 });
+
+function checkRange(given: { readonly start: number; readonly end?: number }) {
+  const { start, end } = checkOptions('options.range', given, RANGE);
+  const from = checkInteger('options.range.start', start);
+  if (end === undefined) return { start: from };
+  return { start: from, end: checkInteger('options.range.end', end, from + 1) };
+}
+
+function conditionFields({
+  ifMatch,
+  ifNoneMatch,
+}: {
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}): Record<string, string> {
+  return {
+    ...(ifMatch !== undefined && { 'if-match': checkString('options.ifMatch', ifMatch) }),
+    ...(ifNoneMatch !== undefined && {
+      'if-none-match': checkString('options.ifNoneMatch', ifNoneMatch),
+    }),
+  };
+}
+
+/** The bytes of a body. Undefined for a stream. */
+function bytesOf(body: ObjectBody): Uint8Array | undefined {
+  if (typeof body === 'string') return Buffer.from(body);
+  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) return undefined;
+  return checkBytes('body', body);
+}

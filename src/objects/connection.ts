@@ -1,0 +1,121 @@
+// A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
+import type { MemoryPool, TransferEngine } from '../transfer/index.js';
+import { type ChannelExchange, openChannel } from './channel-client.js';
+import { fabricOf } from './channel-fabric.js';
+import { ObjectError } from './errors.js';
+import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
+import { ClientFabric } from './fabric-client.js';
+import { ERROR, WELCOME, type Welcome } from './protocol.js';
+import { textsOf } from './xml.js';
+
+const BUFFERS = 8; // of a pool that the client makes
+
+/** How a connection is made. */
+export interface ConnectionOptions {
+  readonly engine: TransferEngine | undefined;
+  readonly pool: MemoryPool | undefined;
+  readonly fetch: typeof fetch | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What a request uses. */
+export interface Way {
+  readonly exchange: Exchange;
+  readonly fabric: ClientFabric | undefined;
+}
+
+export class Connection {
+  readonly #base: URL;
+  readonly #options: ConnectionOptions;
+  readonly #http: Exchange;
+  #pool: MemoryPool | undefined;
+  #way: Promise<Way> | undefined;
+  #channel: ChannelExchange | undefined;
+  #isClosed = false;
+
+  constructor(base: URL, options: ConnectionOptions) {
+    this.#base = base;
+    this.#options = options;
+    this.#http = options.fetch ? new FetchExchange(base, options.fetch) : new HttpExchange(base);
+    this.#pool = options.pool;
+  }
+
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The way of the next request. A server that was restarted is met again. */
+  way(): Promise<Way> {
+    if (this.#channel?.closed) this.#forget();
+    this.#way ??= this.#meet().catch((error) => {
+      this.#forget();
+      throw error;
+    });
+    return this.#way;
+  }
+
+  #forget(): void {
+    this.#way = undefined;
+    this.#channel = undefined;
+  }
+
+  async #meet(): Promise<Way> {
+    const { engine, headers } = this.#options;
+    const overHttp = { exchange: this.#http, fabric: undefined };
+    if (engine === undefined) return overHttp;
+    const call = { method: 'GET', path: WELCOME, fields: headers };
+    const { status, body } = await this.#http.send(call);
+    const { address, piece }: Welcome = status === 200 ? welcomeOf(body) : {};
+    if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
+    const server = await engine.peer(address);
+    this.#pool ??= engine.pool({ size: piece, count: BUFFERS });
+    const fabric = new ClientFabric(engine, server, piece, this.#pool);
+    this.#channel = await openChannel(this.#base, headers, fabricOf(engine));
+    return { exchange: this.#channel ?? this.#http, fabric };
+  }
+
+  /** Sends a request. */
+  async send(way: Way, call: Call): Promise<Answer> {
+    const fields = { ...this.#options.headers, ...call.fields };
+    const answer = await way.exchange.send({ ...call, fields });
+    const code = answer.fields[ERROR];
+    // A server that was restarted has another engine.
+    if (way.exchange === this.#http && (code === 'InvalidToken' || code === 'FabricFailed'))
+      this.#forget();
+    return answer;
+  }
+
+  /** Ends the connections, and the pool if the client has made it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#channel?.close();
+    this.#http.close();
+    if (this.#options.pool === undefined) await this.#pool?.close();
+  }
+}
+
+function welcomeOf(body: Uint8Array): Welcome {
+  try {
+    return JSON.parse(Buffer.from(body).toString());
+  } catch {
+    return {}; // a server of something else
+  }
+}
+
+const BY_STATUS: Readonly<Record<number, string>> = {
+  304: 'NotModified',
+  403: 'AccessDenied',
+  404: 'NoSuchKey',
+  412: 'PreconditionFailed',
+  416: 'InvalidRange',
+};
+
+/** The error of an answer. */
+export function errorOf({ status, fields, body }: Answer, key: string | undefined): ObjectError {
+  const text = Buffer.from(body).toString();
+  const isXml = text.startsWith('<');
+  const [ofBody] = isXml ? textsOf(text, 'Code') : [];
+  const [detail] = isXml ? textsOf(text, 'Message') : [];
+  const code = fields[ERROR] ?? ofBody ?? BY_STATUS[status] ?? `Http${status}`;
+  return new ObjectError(code, { detail, status, key });
+}

@@ -1,0 +1,115 @@
+// How a client's requests get to the server and back.
+import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+
+/** A request of a client. */
+export interface Call {
+  readonly method: string;
+  /** The path and the query, encoded. */
+  readonly path: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Its answer, whatever the status. */
+export interface Answer {
+  readonly status: number;
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+}
+
+export interface Exchange {
+  send(call: Call): Promise<Answer>;
+  close(): void;
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** Requests by node:http over connections that stay. It takes half of the time of fetch(). */
+export class HttpExchange implements Exchange {
+  readonly #base: URL;
+  readonly #agent: Agent;
+
+  constructor(base: URL) {
+    this.#base = base;
+    this.#agent = base.protocol === 'https:' ? new SecureAgent(KEEP) : new Agent(KEEP);
+  }
+
+  send({ method, path, fields, body, signal }: Call): Promise<Answer> {
+    const { hostname, port, protocol } = this.#base;
+    const request = protocol === 'https:' ? requestHttps : requestHttp;
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        {
+          agent: this.#agent,
+          host: hostname.replace(/^\[|\]$/g, ''),
+          port,
+          method,
+          path,
+          headers: body ? { ...fields, 'content-length': body.length } : fields,
+          ...(signal && { signal }),
+        },
+        (response) => collect(response).then((bytes) => resolve(answerOf(response, bytes)), fail),
+      );
+      const fail = (error: Error) => reject(signal?.aborted ? signal.reason : error);
+      sent.on('error', fail);
+      sent.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+const KEEP = { keepAlive: true, maxSockets: 128 };
+
+const answerOf = (response: IncomingMessage, body: Uint8Array): Answer => ({
+  status: response.statusCode as number,
+  fields: response.headers as Answer['fields'],
+  body,
+});
+
+/** The body of an answer: copied once if its length is known. */
+function collect(response: IncomingMessage): Promise<Uint8Array> {
+  const length = Number(response.headers['content-length'] ?? 0);
+  return new Promise((resolve, reject) => {
+    const isKnown = length > 0;
+    const whole = isKnown ? Buffer.allocUnsafeSlow(length) : undefined;
+    const chunks: Buffer[] = [];
+    let at = 0;
+    response.on('data', (chunk: Buffer) => {
+      if (whole && at + chunk.length <= length) whole.set(chunk, at);
+      else chunks.push(chunk);
+      at += chunk.length;
+    });
+    response.on('end', () => resolve(whole && at > 0 ? whole : Buffer.concat(chunks)));
+    response.on('error', reject);
+    response.on('aborted', () => reject(new Error('the server has closed the connection')));
+  });
+}
+
+/** Requests by a function of the program. */
+export class FetchExchange implements Exchange {
+  readonly #origin: string;
+  readonly #fetch: typeof fetch;
+
+  constructor(base: URL, given: typeof fetch) {
+    this.#origin = base.origin;
+    this.#fetch = given;
+  }
+
+  async send({ method, path, fields, body, signal }: Call): Promise<Answer> {
+    const response = await this.#fetch(`${this.#origin}${path}`, {
+      method,
+      headers: fields,
+      ...(body && { body }),
+      ...(signal && { signal }),
+    });
+    const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
+    return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };
+  }
+
+  close(): void {}
+}

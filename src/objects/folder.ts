@@ -1,0 +1,347 @@
+// The folder of an object store: objects are its regular files, two levels or more below.
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { type NativeObjectFile, native } from '../contract/native.js';
+import { ObjectError } from './errors.js';
+import { systemError } from './system-errors.js';
+import type { Version } from './versions.js';
+
+/** The folder of the store's own files. No bucket has such a name. */
+export const OWN = '.libfabric';
+const TEMPORARY = `${OWN}/temporary`;
+
+const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
+
+/** An open object. Exactly one of `fd` and `bytes` has its content. */
+export type OpenObject = NativeObjectFile;
+
+/** A file that becomes an object, or disappears. */
+export interface NewFile {
+  readonly handle: FileHandle;
+  readonly path: string;
+}
+
+const EAGAIN = -11;
+const ENOENT = -2;
+
+/** The path of a file in a folder that is open. It follows no link that somebody puts in the folder's place. */
+const inFolder = (fd: number, name: string) => `/proc/self/fd/${fd}/${name}`;
+
+function checkedFd(fd: number): number {
+  if (fd < 0) throw systemError(fd);
+  return fd;
+}
+
+/** Calls with a descriptor of a folder below another one. */
+function withFolder<T>(root: number, path: string, create: boolean, use: (fd: number) => T): T {
+  const fd = checkedFd(native.storageFolder(root, path, create));
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Waits until the entries of a folder are on the disk. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+const splitKey = (key: string): readonly [folder: string, name: string] => {
+  const slash = key.lastIndexOf('/');
+  return slash < 0 ? ['', key] : [key.slice(0, slash), key.slice(slash + 1)];
+};
+
+export class ObjectFolder {
+  readonly #root: FileHandle;
+  readonly #durable: boolean;
+  #lastTime = 0; // microseconds
+
+  private constructor(root: FileHandle, durable: boolean) {
+    this.#root = root;
+    this.#durable = durable;
+  }
+
+  /** @param durable whether changes are on the disk before they are confirmed. */
+  static async open(path: string, durable: boolean): Promise<ObjectFolder> {
+    const root = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    const folder = new ObjectFolder(root, durable);
+    await mkdir(folder.#at(TEMPORARY), { recursive: true });
+    await folder.#removeStale();
+    return folder;
+  }
+
+  get #fd(): number {
+    return this.#root.fd;
+  }
+
+  #at(path: string): string {
+    return inFolder(this.#fd, path);
+  }
+
+  async #removeStale(): Promise<void> {
+    const before = Date.now() - STALE;
+    for (const name of await readdir(this.#at(TEMPORARY))) {
+      const path = this.#at(`${TEMPORARY}/${name}`);
+      const { mtimeMs } = await stat(path);
+      if (mtimeMs < before) await rm(path, { force: true });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#root.close();
+  }
+
+  /**
+   * Opens an object: at once if the kernel has it in its caches, otherwise off the event loop.
+   *
+   * @param inlined content of at most so many bytes is read. null: only describes the object.
+   */
+  async read(
+    bucket: string,
+    key: string,
+    inlined: number | null,
+    checksum: boolean,
+  ): Promise<OpenObject> {
+    const path = `${bucket}/${key}`;
+    const cached = native.storageReadNow(this.#fd, path, inlined, checksum);
+    if (typeof cached !== 'number') return cached;
+    const found =
+      cached === EAGAIN ? await native.storageRead(this.#fd, path, inlined, checksum) : cached;
+    if (typeof found !== 'number') return found;
+    this.checkBucket(bucket); // a missing one has another error
+    throw systemError(found);
+  }
+
+  checkBucket(bucket: string): void {
+    const fd = native.storageFolder(this.#fd, bucket, false);
+    if (fd < 0) throw new ObjectError('NoSuchBucket');
+    closeSync(fd);
+  }
+
+  /** A descriptor of a folder in a bucket, which the caller closes. Undefined if there is none. */
+  openFolder(bucket: string, folder: string): number | undefined {
+    const fd = native.storageFolder(
+      this.#fd,
+      folder === '' ? bucket : `${bucket}/${folder}`,
+      false,
+    );
+    return fd < 0 ? undefined : fd;
+  }
+
+  /** The names of the buckets, sorted. */
+  async buckets(): Promise<string[]> {
+    const entries = await readdir(this.#at('.'), { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    return names.filter((name) => !name.startsWith('.')).sort();
+  }
+
+  async createBucket(bucket: string): Promise<void> {
+    try {
+      mkdirSync(this.#at(bucket));
+    } catch (error) {
+      const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+      throw exists ? new ObjectError('BucketAlreadyOwnedByYou') : error;
+    }
+    await this.#sync('.');
+  }
+
+  async deleteBucket(bucket: string): Promise<void> {
+    this.checkBucket(bucket);
+    try {
+      rmdirSync(this.#at(bucket));
+    } catch (error) {
+      const full = (error as NodeJS.ErrnoException).code === 'ENOTEMPTY';
+      throw full ? new ObjectError('BucketNotEmpty') : error;
+    }
+    await this.#sync('.');
+  }
+
+  async #sync(path: string): Promise<void> {
+    if (this.#durable) await syncFolder(this.#at(path));
+  }
+
+  /** The folder of the store's own files. */
+  own(name: string): string {
+    return this.#at(`${OWN}/${name}`);
+  }
+
+  /** Makes a file that is no object yet. discard() it in the end. */
+  async create(): Promise<NewFile> {
+    const path = this.#at(`${TEMPORARY}/${randomUUID()}`);
+    return { path, handle: await open(path, 'wx+') };
+  }
+
+  /** Closes a new file, and removes it unless it has become an object. */
+  async discard({ handle, path }: NewFile): Promise<void> {
+    await handle.close();
+    await rm(path, { force: true });
+  }
+
+  /** A time that no other version has: two may have the same length, and one after the other the same inode. */
+  newTime(): number {
+    this.#lastTime = Math.max(Date.now() * 1000, this.#lastTime + 1);
+    return this.#lastTime;
+  }
+
+  /** Gives a new file its time and its checksum, and brings it to the disk. */
+  async finish({ handle }: NewFile, checksum: string): Promise<Version> {
+    const modified = this.newTime();
+    // A file system without attributes only costs the computation of the checksum at each GET that asks for it.
+    if (checksum) native.storageSetChecksum(handle.fd, `${modified} ${checksum}`);
+    const seconds = (modified + 0.5) / 1e6; // Node.js rounds down
+    await handle.utimes(seconds, seconds);
+    if (this.#durable) await handle.sync();
+    return versionOf(await handle.stat({ bigint: true }));
+  }
+
+  /**
+   * Lets a new file take the place of an object.
+   *
+   * @param check throws if the version that is replaced is not the right one. No other change comes between.
+   * @returns whether an object was replaced.
+   */
+  async replace(
+    file: NewFile,
+    bucket: string,
+    key: string,
+    check: (version: Version | undefined) => void,
+  ): Promise<boolean> {
+    const [folder, name] = splitKey(key);
+    this.checkBucket(bucket);
+    const below = folder === '' ? bucket : `${bucket}/${folder}`;
+    const isNew = this.#isMissing(below);
+    // Synchronous, so that no other request runs between the check and the change.
+    const replaced = withParent(() =>
+      withFolder(this.#fd, below, isNew, (fd) => {
+        const path = inFolder(fd, name);
+        const version = versionAt(path);
+        check(version);
+        renameSync(file.path, path);
+        return version !== undefined;
+      }),
+    );
+    await this.#syncPath(bucket, isNew ? folder : '', below);
+    return replaced;
+  }
+
+  #isMissing(path: string): boolean {
+    const fd = native.storageFolder(this.#fd, path, false);
+    if (fd >= 0) closeSync(fd);
+    return fd === ENOENT;
+  }
+
+  /** The entries of a folder, and of those above it up to the bucket if they may be new. */
+  async #syncPath(bucket: string, created: string, below: string): Promise<void> {
+    if (!this.#durable) return;
+    const above =
+      created === '' ? [] : [bucket, ...prefixesOf(created).map((at) => `${bucket}/${at}`)];
+    for (const path of new Set([...above, below])) {
+      const fd = native.storageFolder(this.#fd, path, false);
+      if (fd < 0) continue; // a DELETE has removed it
+      try {
+        await syncFolder(inFolder(fd, '.'));
+      } finally {
+        closeSync(fd);
+      }
+    }
+  }
+
+  /** The version of an object. Undefined if there is none. Throws if something else has its name. */
+  version(bucket: string, key: string): Version | undefined {
+    const [folder, name] = splitKey(key);
+    this.checkBucket(bucket);
+    const below = folder === '' ? bucket : `${bucket}/${folder}`;
+    if (this.#isMissing(below)) return undefined;
+    return withParent(() =>
+      withFolder(this.#fd, below, false, (fd) => versionAt(inFolder(fd, name))),
+    );
+  }
+
+  /** Removes an object, and the folders that are empty then. Does nothing if there is none. */
+  async remove(
+    bucket: string,
+    key: string,
+    check: (version: Version | undefined) => void,
+  ): Promise<void> {
+    let [folder, name] = splitKey(key);
+    this.checkBucket(bucket);
+    const below = this.openFolder(bucket, folder);
+    if (below === undefined) return check(undefined);
+    try {
+      const path = inFolder(below, name);
+      const version = objectAt(path);
+      check(version);
+      if (version === undefined) return;
+      unlinkSync(path);
+    } finally {
+      closeSync(below);
+    }
+    let isEmpty = true;
+    while (folder !== '' && isEmpty) {
+      const [above, last] = splitKey(folder);
+      isEmpty = this.#removeEmpty(bucket, above, last);
+      if (isEmpty) folder = above;
+    }
+    await this.#syncPath(bucket, '', folder === '' ? bucket : `${bucket}/${folder}`);
+  }
+
+  #removeEmpty(bucket: string, folder: string, name: string): boolean {
+    const fd = this.openFolder(bucket, folder);
+    if (fd === undefined) return false;
+    try {
+      rmdirSync(inFolder(fd, name));
+      return true;
+    } catch {
+      return false;
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+const prefixesOf = (path: string): string[] =>
+  path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
+
+const versionOf = (stats: { size: bigint; mtimeNs: bigint; ino: bigint }): Version => ({
+  size: Number(stats.size),
+  modified: Number(stats.mtimeNs / 1000n),
+  inode: Number(stats.ino),
+});
+
+/** The version of the object at a path. Undefined if there is nothing. Throws if there is something else. */
+function versionAt(path: string): Version | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  if (stats && !stats.isFile()) throw new ObjectError('KeyConflict');
+  return stats && versionOf(stats);
+}
+
+/** The same. Something else counts as nothing. */
+function objectAt(path: string): Version | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  return stats?.isFile() ? versionOf(stats) : undefined;
+}
+
+/** An object, a link or the like that stands where a folder of a key should be is a conflict. */
+function withParent<T>(use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === 'ENOTDIR' || code === 'ELOOP' ? new ObjectError('KeyConflict') : error;
+  }
+}

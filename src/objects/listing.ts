@@ -1,0 +1,156 @@
+// The keys of a bucket in the order of S3, which is that of their bytes in UTF-8.
+import { closeSync } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import type { ObjectFolder } from './folder.js';
+import { wrongKey } from './keys.js';
+import { etagOf, type Version } from './versions.js';
+
+/** What a list has. */
+export interface ListQuery {
+  readonly prefix: string;
+  /** Keys that have it after the prefix appear as one prefix. Empty: none. */
+  readonly delimiter: string;
+  /** Only keys, and prefixes, after this one. */
+  readonly after: string;
+  /** The most keys and prefixes. */
+  readonly limit: number;
+}
+
+/** An object in a list. */
+export interface ListedObject {
+  readonly key: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly etag: string;
+  readonly lastModified: Date;
+}
+
+export interface Page {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+  /** Where the next page begins. Undefined: this is the last one. */
+  readonly next: string | undefined;
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+// Only with surrogates is the order of UTF-16 another than that of UTF-8.
+function compare(a: string, b: string): number {
+  if (SURROGATE.test(a) || SURROGATE.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+interface Entry {
+  /** The key of an object, or that of a folder with a slash. */
+  readonly key: string;
+  readonly isFolder: boolean;
+}
+
+/** The entries of a folder, sorted. Names that are no UTF-8 are those of no object. */
+async function entriesOf(fd: number, folder: string): Promise<Entry[]> {
+  const found = await readdir(`/proc/self/fd/${fd}`, { withFileTypes: true, encoding: 'buffer' });
+  const entries = found.flatMap((entry) => {
+    if (!entry.isDirectory() && !entry.isFile()) return [];
+    const name = Buffer.from(entry.name).toString();
+    if (!Buffer.from(name).equals(entry.name)) return [];
+    const key = `${folder}${name}`;
+    if (wrongKey(key)) return [];
+    const isFolder = entry.isDirectory();
+    return [{ key: isFolder ? `${key}/` : key, isFolder }];
+  });
+  return entries.sort((a, b) => compare(a.key, b.key));
+}
+
+class Walk {
+  readonly #folder: ObjectFolder;
+  readonly #bucket: string;
+
+  constructor(folder: ObjectFolder, bucket: string) {
+    this.#folder = folder;
+    this.#bucket = bucket;
+  }
+
+  /**
+   * The keys with a prefix.
+   *
+   * @param after may be within a folder, or the key of a folder: then nothing of it.
+   */
+  async *keys(folder: string, { prefix, delimiter, after }: ListQuery): AsyncGenerator<string> {
+    for (const { key, isFolder } of await this.#entries(folder)) {
+      const isWithin = key.startsWith(prefix) || (isFolder && prefix.startsWith(key));
+      if (!isWithin || (compare(key, after) <= 0 && !(isFolder && after.startsWith(key)))) continue;
+      if (!isFolder) yield key;
+      else if (delimiter === '/' && key.length > prefix.length && key.startsWith(prefix)) {
+        if (after !== key && (await this.#hasObject(key))) yield key;
+      } else yield* this.keys(key, { prefix, delimiter, after, limit: 0 });
+    }
+  }
+
+  async #hasObject(folder: string): Promise<boolean> {
+    for (const { key, isFolder } of await this.#entries(folder)) {
+      if (!isFolder || (await this.#hasObject(key))) return true;
+    }
+    return false;
+  }
+
+  async #entries(folder: string): Promise<Entry[]> {
+    const fd = this.#folder.openFolder(this.#bucket, folder.slice(0, -1));
+    if (fd === undefined) return []; // removed since
+    try {
+      return await entriesOf(fd, folder);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Undefined if the object was removed since. */
+  async describe(key: string): Promise<ListedObject | undefined> {
+    const slash = key.lastIndexOf('/') + 1;
+    const fd = this.#folder.openFolder(this.#bucket, key.slice(0, Math.max(0, slash - 1)));
+    if (fd === undefined) return undefined;
+    try {
+      const path = `/proc/self/fd/${fd}/${key.slice(slash)}`;
+      const stats = await lstat(path, { bigint: true }).catch(() => undefined);
+      if (!stats?.isFile()) return undefined;
+      const version: Version = {
+        size: Number(stats.size),
+        modified: Number(stats.mtimeNs / 1000n),
+        inode: Number(stats.ino),
+      };
+      const lastModified = new Date(version.modified / 1000);
+      return { key, size: version.size, etag: etagOf(version), lastModified };
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+/** One page of a list. */
+export async function listPage(
+  folder: ObjectFolder,
+  bucket: string,
+  query: ListQuery,
+): Promise<Page> {
+  folder.checkBucket(bucket);
+  const { prefix, delimiter, after, limit } = query;
+  const walk = new Walk(folder, bucket);
+  const keys: string[] = [];
+  const prefixes: string[] = [];
+  let last = after;
+  let next: string | undefined;
+  const start = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  for await (const key of limit > 0 ? walk.keys(start, query) : []) {
+    const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+    const group = at < 0 ? undefined : key.slice(0, at + delimiter.length);
+    if (group !== undefined && (group === prefixes.at(-1) || group === after)) continue;
+    if (keys.length + prefixes.length === limit) {
+      next = last;
+      break;
+    }
+    if (group === undefined) keys.push(key);
+    else prefixes.push(group);
+    last = group ?? key;
+  }
+  const objects = await Promise.all(keys.map((key) => walk.describe(key)));
+  return { objects: objects.filter((each) => each !== undefined), prefixes, next };
+}

@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { closed, invalidArgType } from '../base/errors.js';
+import { TransferEngine } from '../transfer/index.js';
+import { fabricOf } from './channel-fabric.js';
+import { Channels } from './channel-server.js';
+import { ServerFabric } from './fabric-server.js';
+import { ObjectFolder } from './folder.js';
+import { answerHttp, IDLE } from './http-adapter.js';
+import { type Authorize, ObjectService } from './service.js';
+
+const UNCLONEABLE = uncloneable('an ObjectServer belongs to its thread: send server.url');
+
+const MAX_HEADERS = 2 ** 20; // bytes: the tokens of an object of 20 GB
+const LIMITS = {
+  maxHeaderSize: MAX_HEADERS,
+  headersTimeout: 10_000, // ms
+  connectionsCheckingInterval: 1000,
+  requestTimeout: 0, // no limit, because large bodies take long
+  keepAliveTimeout: IDLE,
+};
+const MAX_CONNECTIONS = 1000;
+
+/** Options of createObjectServer(). */
+export interface ObjectServerOptions {
+  /** Moves the bytes of clients that have an engine too. The program closes it. If omitted, all bytes go over HTTP. */
+  readonly engine?: TransferEngine;
+  /** Bytes of a piece that the engine moves at once, and of each buffer. Default: 4 MiB. */
+  readonly pieceSize?: number;
+  /** The most buffers. Requests that find none wait. Default: 8. */
+  readonly buffers?: number;
+  /** Whether objects are on the disk before a PUT is confirmed. Default: true. */
+  readonly durable?: boolean;
+  /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
+  readonly authorize?: Authorize;
+  /** A server of node:http or node:https to answer the requests of. If omitted, a new one. */
+  readonly server?: Server | SecureServer;
+}
+
+const NAMES = namesOf<ObjectServerOptions>({
+  engine: 1,
+  pieceSize: 1,
+  buffers: 1,
+  durable: 1,
+  authorize: 1,
+  server: 1,
+});
+
+/** Serves the objects in a folder. createObjectServer() makes it. */
+export class ObjectServer {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
+  /** The server of node:http or node:https. */
+  readonly http: Server | SecureServer;
+  /** The folder. */
+  readonly root: string;
+  readonly #folder: ObjectFolder;
+  readonly #channels: Channels;
+  readonly #service: ObjectService;
+  readonly #pool: { close(): Promise<void> } | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(
+    root: string,
+    folder: ObjectFolder,
+    options: Partial<ObjectServerOptions>,
+    buffers: { readonly size: number; readonly count: number },
+  ) {
+    const { engine, authorize, server } = options;
+    this.root = root;
+    this.#folder = folder;
+    const pool = engine?.pool(buffers);
+    this.#pool = pool;
+    const fabric = engine && pool && new ServerFabric(engine, pool);
+    const service = new ObjectService({ folder, fabric }, authorize, (error) =>
+      process.emitWarning(
+        `the object server has failed: ${(error as Error)?.stack ?? error}`,
+        'LibfabricWarning',
+      ),
+    );
+    this.#service = service;
+    this.#channels = new Channels(service, fabricOf(engine));
+    this.http = server ?? createServer(LIMITS);
+    this.http.on('request', (request, response) => answerHttp(service, request, response));
+    this.#channels.attach(this.http);
+    if (server) return;
+    this.http.maxConnections = MAX_CONNECTIONS;
+    this.http.setTimeout(IDLE);
+  }
+
+  /** Listens. Returns the URL of the server. @param port 0: one that is free. */
+  async listen(port = 0, host = '127.0.0.1'): Promise<string> {
+    checkInteger('port', port, 0, 65_535);
+    checkString('host', host);
+    if (this.closed) throw closed('the object server');
+    await once(this.http.listen(port, host), 'listening');
+    return this.url as string;
+  }
+
+  /** The URL. Undefined unless the server listens on a port. */
+  get url(): string | undefined {
+    const at = this.http.address() as AddressInfo | string | null;
+    if (at === null || typeof at === 'string') return undefined;
+    const host = at.family === 'IPv6' ? `[${at.address}]` : at.address;
+    return `${'setSecureContext' in this.http ? 'https' : 'http'}://${host}:${at.port}`;
+  }
+
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Ends all connections. Resolves when nothing uses the folder and the buffers any more. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#channels.close();
+    if (this.http.listening) {
+      const ending = once(this.http, 'close');
+      this.http.close();
+      this.http.closeAllConnections();
+      await ending;
+    }
+    await this.#service.drain();
+    await this.#pool?.close();
+    await this.#folder.close();
+  }
+
+  /** Closes the server: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Makes a server of the objects in a folder. A bucket is a folder of it, and the object `a/b` is the file `a/b` of its
+ * bucket. One server may have a folder at a time.
+ *
+ * @example
+ * ```ts
+ * await using server = await createObjectServer('/srv/objects', { engine });
+ * console.log(await server.listen(8080));
+ * ```
+ * @throws Error with the code of the system, such as ENOENT, if the folder cannot be opened. TypeError, RangeError for
+ * invalid options.
+ */
+export async function createObjectServer(
+  root: string,
+  options: ObjectServerOptions = {},
+): Promise<ObjectServer> {
+  checkString('root', root);
+  const checked = checkOptions('options', options, NAMES);
+  const { engine, pieceSize = 4 * 1024 * 1024, buffers = 8, durable = true, authorize } = checked;
+  if (engine !== undefined && !(engine instanceof TransferEngine))
+    throw invalidArgType('options.engine', 'a TransferEngine', engine);
+  if (typeof durable !== 'boolean') throw invalidArgType('options.durable', 'a boolean', durable);
+  if (authorize !== undefined && typeof authorize !== 'function')
+    throw invalidArgType('options.authorize', 'a function', authorize);
+  const size = checkInteger('options.pieceSize', pieceSize, 4096, 2 ** 30);
+  const count = checkInteger('options.buffers', buffers, 1, 2 ** 16);
+  const folder = await ObjectFolder.open(root, durable);
+  return new ObjectServer(root, folder, checked, { size, count });
+}

@@ -1,0 +1,135 @@
+// Finds what a request asks for, and turns errors into answers.
+import { Deferred } from '../base/deferred.js';
+import { bucketRequest, listBuckets } from './bucket-requests.js';
+import { ObjectError } from './errors.js';
+import { type Target, targetOf } from './keys.js';
+import { deleteObject, getObject, putObject, type Store } from './object-requests.js';
+import { ERROR, WELCOME, type Welcome } from './protocol.js';
+import type { ObjectRequest, ObjectResponse } from './request.js';
+import { answerableError } from './system-errors.js';
+import { uploadRequest } from './upload-requests.js';
+import { Uploads } from './uploads.js';
+import { documentOf } from './xml.js';
+
+// Parameters that make another request of one. Without this list a GET of the permissions would get the object.
+const OTHERS = [
+  ...['accelerate', 'acl', 'analytics', 'attributes', 'cors', 'delete', 'encryption', 'inventory'],
+  ...['legal-hold', 'lifecycle', 'logging', 'metrics', 'notification', 'object-lock', 'restore'],
+  ...['ownershipControls', 'policy', 'policyStatus', 'publicAccessBlock', 'renameObject'],
+  ...['replication', 'requestPayment', 'retention', 'select', 'session', 'tagging', 'torrent'],
+  ...['uploadId', 'uploads', 'versionId', 'versioning', 'versions', 'website', 'append'],
+];
+
+/** What authorize() gets. */
+export interface RequestInfo {
+  readonly method: string;
+  /** Empty: the server itself. */
+  readonly bucket: string;
+  /** Empty: the bucket itself. */
+  readonly key: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+/** Decides whether a request is allowed. */
+export type Authorize = (request: RequestInfo) => boolean | Promise<boolean>;
+
+export class ObjectService {
+  readonly #store: Store;
+  readonly #uploads: Uploads;
+  readonly #authorize: Authorize | undefined;
+  readonly #failed: (error: unknown) => void;
+  #running = 0;
+  #idle: Deferred<void> | undefined;
+
+  /** @param failed gets errors that are nobody's fault but the server's. */
+  constructor(store: Store, authorize: Authorize | undefined, failed: (error: unknown) => void) {
+    this.#store = store;
+    this.#uploads = new Uploads(store.folder);
+    this.#authorize = authorize;
+    this.#failed = failed;
+  }
+
+  /** The answer to a request. Never rejects. */
+  handle(request: ObjectRequest): Promise<ObjectResponse> {
+    this.#running += 1;
+    return this.#handle(request).finally(() => {
+      this.#running -= 1;
+      if (this.#running === 0) this.#idle?.resolve();
+    });
+  }
+
+  /** Resolves when no request runs. */
+  async drain(): Promise<void> {
+    if (this.#running === 0) return;
+    this.#idle ??= new Deferred();
+    await this.#idle.promise;
+  }
+
+  async #handle(request: ObjectRequest): Promise<ObjectResponse> {
+    let key = '';
+    try {
+      if (request.url === WELCOME) return await this.#welcome(request);
+      const target = targetOf(request.url);
+      key = target.key;
+      await this.#check(request, target);
+      return await this.#answer(request, target);
+    } catch (error) {
+      return this.#refusal(request, key, error);
+    }
+  }
+
+  async #check({ method, fields }: ObjectRequest, { bucket, key }: Target): Promise<void> {
+    if (this.#authorize === undefined) return;
+    if (!(await this.#authorize({ method, bucket, key, headers: fields })))
+      throw new ObjectError('AccessDenied');
+  }
+
+  async #welcome(request: ObjectRequest): Promise<ObjectResponse> {
+    await this.#check(request, { bucket: '', key: '', query: new URLSearchParams() });
+    const { fabric } = this.#store;
+    const welcome: Welcome = fabric ? { address: fabric.address, piece: fabric.piece } : {};
+    return {
+      status: 200,
+      fields: { 'content-type': 'application/json' },
+      body: JSON.stringify(welcome),
+    };
+  }
+
+  async #answer(request: ObjectRequest, target: Target): Promise<ObjectResponse> {
+    const { bucket, key, query } = target;
+    if (bucket === '') {
+      if (request.method === 'GET') return listBuckets(this.#store);
+      throw new ObjectError('MethodNotAllowed');
+    }
+    if (query.size > 0) {
+      const uploading = key
+        ? uploadRequest(request, target, this.#store, this.#uploads)
+        : undefined;
+      if (uploading) return uploading;
+      const other = OTHERS.find((name) => query.has(name));
+      if (other) throw new ObjectError('NotImplemented', { detail: `'?${other}'` });
+    }
+    if (key === '') return bucketRequest(request, target, this.#store);
+    switch (request.method) {
+      case 'GET':
+      case 'HEAD':
+        return getObject(request, target, this.#store);
+      case 'PUT':
+        return putObject(request, target, this.#store);
+      case 'DELETE':
+        return deleteObject(request, target, this.#store);
+      default:
+        throw new ObjectError('MethodNotAllowed');
+    }
+  }
+
+  #refusal(request: ObjectRequest, key: string, error: unknown): ObjectResponse {
+    const { code, status, text, fields, cause } = answerableError(error);
+    if (code === 'InternalError' && !request.signal.aborted) this.#failed(cause ?? error);
+    const answer = { ...fields, [ERROR]: code };
+    if (request.method === 'HEAD') return { status, fields: answer };
+    const elements = { Code: code, Message: text, Key: key || undefined };
+    const body = documentOf('Error', elements, '');
+    return { status, fields: { ...answer, 'content-type': 'application/xml' }, body };
+  }
+}

@@ -1,0 +1,172 @@
+// libfabric/objects: keys are files of the bucket, and no request reaches anything else.
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { request as requestHttp } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
+import { openIn, serve, temporaryIn } from '../support/object-stores.js';
+
+async function prepared() {
+  const { root, folder, url, connect } = await serve(undefined);
+  // fetch() normalizes paths, and this does not.
+  const answer = (method: string, path: string) =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const { port } = new URL(url);
+      const sent = requestHttp({ host: '127.0.0.1', port, method, path }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (more) => {
+          text += more;
+        });
+        response.on('end', () => resolve({ status: response.statusCode, text }));
+      });
+      sent.on('error', reject).end(method === 'PUT' ? 'new' : undefined);
+    });
+  const status = async (method: string, path: string) => {
+    const { status, text } = await answer(method, path);
+    expect(text).not.toContain(root);
+    return status;
+  };
+  return { root, folder, answer, status, connect };
+}
+
+test('a key is the file of that name, in folders for its slashes', async () => {
+  const { folder, connect } = await prepared();
+  const client = await connect();
+  const keys = [
+    'a',
+    'b/c/d',
+    'with space',
+    'a+b&c=d?e#f%g',
+    'ü/日本',
+    '.hidden',
+    '\\back',
+    '😀',
+    '\'"<>',
+  ];
+  for (const key of keys) {
+    await client.put(key, key);
+    expect(readFileSync(join(folder, key), 'utf8')).toBe(key);
+    expect(Buffer.from((await client.get(key)).bytes).toString()).toBe(key);
+  }
+  await client.delete('b/c/d');
+  expect(existsSync(join(folder, 'b'))).toBe(false);
+  await client.delete('b/c/d');
+  await expect(client.get('b/c/d')).rejects.toMatchObject({ code: 'NoSuchKey', status: 404 });
+  await expect(client.head('b/c/d')).rejects.toMatchObject({ code: 'NoSuchKey', key: 'b/c/d' });
+});
+
+test('a path that leads out of the bucket is refused', async () => {
+  const { root, folder, status, connect } = await prepared();
+  writeFileSync(join(root, 'secret'), 'secret');
+  const paths = [
+    ...['/b/../secret', '/b/%2e%2e/secret', '/b/%2E%2E%2Fsecret', '/b/a/../../secret', '/b/..'],
+    ...['/../secret', '/b//etc/passwd', '/b/%2Fetc%2Fpasswd', '/b/./a', '/b/a/', '/b/a%2F%2Fb'],
+    ...['/b/a%00', '/b/%', '/b/%zz', '/b/%ff', '/b/%c0%ae%c0%ae/secret', '/.libfabric/temporary'],
+    ...['/%2e%2e/secret', '/.', '/..', '/b%2Fc/d', `/${'x'.repeat(64)}/a`, 'http://x/b/a'],
+    ...[`/b/${'n'.repeat(256)}`, `/b/${'n/'.repeat(512)}n`],
+  ];
+  for (const path of paths)
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE'])
+      expect([path, method, await status(method, path)]).toEqual([path, method, 400]);
+  expect(await status('GET', '/none/a')).toBe(404);
+  expect(await status('PUT', '/none/a')).toBe(404);
+  expect(await status('PUT', `/b/${'n'.repeat(255)}`)).toBe(200);
+  expect([readdirSync(folder), temporaryIn(root)]).toEqual([['n'.repeat(255)], []]);
+  const client = await connect();
+  for (const key of ['', '/', '..', 'a/../b', 'a//b', 'a\0', '\ud800', 'n'.repeat(256)])
+    await expect(client.get(key), key).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+});
+
+test('only regular files are objects, and links are not followed anywhere in a path', async () => {
+  const { root, folder, status } = await prepared();
+  const at = (name: string) => join(folder, name);
+  mkdirSync(join(root, 'outside'));
+  writeFileSync(join(root, 'outside', 'file'), 'secret');
+  writeFileSync(at('object'), 'object');
+  mkdirSync(at('folder'));
+  execFileSync('mkfifo', [at('fifo')]);
+  symlinkSync('/etc/passwd', at('out'));
+  symlinkSync('object', at('in'));
+  symlinkSync('nothing', at('dangling'));
+  symlinkSync('../outside', at('linked'));
+  symlinkSync('folder', at('inner'));
+  symlinkSync('b', join(root, 'link-of-bucket'));
+  const server = createServer().listen(at('socket'));
+  onTestFinished(() => void server.close());
+  await vi.waitFor(() => expect(readdirSync(folder)).toContain('socket'), { timeout: HANG_MS });
+  const names = ['fifo', 'folder', 'out', 'in', 'dangling', 'socket', 'linked/file', 'inner/x'];
+  for (const name of [...names, 'object/x']) {
+    expect([name, await status('GET', `/b/${name}`)]).toEqual([name, 404]);
+    expect([name, await status('HEAD', `/b/${name}`)]).toEqual([name, 404]);
+    expect([name, await status('PUT', `/b/${name}`)]).toEqual([name, 409]);
+    expect([name, await status('DELETE', `/b/${name}`)]).toEqual([name, 204]);
+  }
+  expect(await status('GET', '/link-of-bucket/object')).toBe(404);
+  expect(await status('PUT', '/link-of-bucket/object')).toBe(404);
+  expect(await status('GET', '/b/object')).toBe(200);
+  expect(readFileSync(join(root, 'outside', 'file'), 'utf8')).toBe('secret');
+  expect(readdirSync(join(root, 'outside'))).toEqual(['file']);
+  expect([openIn(folder), temporaryIn(root)]).toEqual([[], []]);
+});
+
+test('a key cannot be an object and a folder', async () => {
+  const { connect } = await prepared();
+  const client = await connect();
+  await client.put('a/b', '1');
+  const conflict = { code: 'KeyConflict', status: 409 };
+  await expect(client.put('a', '2')).rejects.toMatchObject(conflict);
+  await expect(client.put('a/b/c', '2')).rejects.toMatchObject(conflict);
+  await client.delete('a/b');
+  await client.put('a', '2');
+  await expect(client.put('a/b', '1')).rejects.toMatchObject(conflict);
+});
+
+test('buckets are the folders of the root', async () => {
+  const { root, answer, connect } = await prepared();
+  const client = await connect();
+  await expect(client.createBucket()).rejects.toMatchObject({ code: 'BucketAlreadyOwnedByYou' });
+  expect((await answer('PUT', '/new')).status).toBe(200);
+  expect(readdirSync(root).sort()).toEqual(['.libfabric', 'b', 'new']);
+  const { text } = await answer('GET', '/');
+  expect([...text.matchAll(/<Name>(.*?)<\/Name>/g)].map(([, name]) => name)).toEqual(['b', 'new']);
+  await client.put('a', '1');
+  expect((await answer('DELETE', '/b')).status).toBe(409);
+  expect((await answer('DELETE', '/new')).status).toBe(204);
+  expect((await answer('HEAD', '/new')).status).toBe(404);
+});
+
+test('requests that are not implemented are refused, and change nothing', async () => {
+  const { answer, connect } = await prepared();
+  const client = await connect();
+  await client.put('object', 'content');
+  for (const path of ['/b/object?acl', '/b/object?tagging', '/b/object?versionId=1', '/b?policy'])
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect([path, (await answer(method, path)).status]).toEqual([path, 501]);
+  expect((await answer('POST', '/b?delete')).status).toBe(501);
+  expect((await answer('POST', '/b/object')).status).toBe(405);
+  expect(Buffer.from((await client.get('object')).bytes).toString()).toBe('content');
+});
+
+test('authorize() decides about every request', async () => {
+  const seen: string[] = [];
+  const { connect } = await serve(undefined, {
+    authorize: ({ method, bucket, key, headers }) => {
+      seen.push(`${method} ${bucket} ${key}`);
+      return headers.authorization === 'yes';
+    },
+  });
+  const client = await connect();
+  await expect(client.put('a', '1')).rejects.toMatchObject({ code: 'AccessDenied', status: 403 });
+  const allowed = await connect({ headers: { authorization: 'yes' } });
+  await allowed.put('a', '1');
+  expect(seen).toEqual(['PUT b a', 'PUT b a']);
+});
