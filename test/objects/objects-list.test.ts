@@ -1,0 +1,89 @@
+// libfabric/objects: lists of keys, compared with a sorted array.
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { ListOptions } from 'libfabric/objects';
+import { expect, test } from 'vitest';
+import { randomWords } from '../support/bytes.js';
+import { serve } from '../support/object-stores.js';
+
+const bytes = (text: string) => Buffer.from(text);
+const sorted = (keys: Iterable<string>) =>
+  [...keys].sort((a, b) => Buffer.compare(bytes(a), bytes(b)));
+
+/** What a list has, by definition. */
+function expected(keys: readonly string[], options: ListOptions): string[] {
+  const { prefix = '', delimiter = '', startAfter = '' } = options;
+  const entries = sorted(keys)
+    .filter((key) => key.startsWith(prefix))
+    .filter((key) => Buffer.compare(bytes(key), bytes(startAfter)) > 0)
+    .map((key) => {
+      const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+      return at < 0 ? key : key.slice(0, at + delimiter.length);
+    });
+  return [...new Set(entries)];
+}
+
+async function prepared(keys: readonly string[]) {
+  const { folder, connect } = await serve(undefined);
+  for (const key of keys) {
+    mkdirSync(dirname(join(folder, key)), { recursive: true });
+    writeFileSync(join(folder, key), key);
+  }
+  const client = await connect();
+  const list = async (options: ListOptions = {}) => {
+    const found: string[] = [];
+    for await (const { key } of client.list(options)) found.push(key);
+    return found;
+  };
+  return { folder, client, list };
+}
+
+test('lists have the keys in the order of their bytes, by prefix, delimiter and page', async () => {
+  const next = randomWords(7);
+  const names = ['a', 'b', 'a-', 'a.', 'ab', 'é', '😀', '\uffee', '0', 'z', 'B'];
+  const pick = () => names[next() % names.length] as string;
+  const keys = new Set<string>();
+  for (let i = 0; i < 60; i++) {
+    const key = Array.from({ length: 1 + (next() % 3) }, pick).join('/');
+    const isFree = [...keys].every(
+      (each) => !each.startsWith(`${key}/`) && !key.startsWith(`${each}/`),
+    );
+    if (isFree) keys.add(key);
+  }
+  const { list } = await prepared([...keys]);
+  const all = [...keys];
+  for (const prefix of ['', 'a', 'a/', 'a/b', 'é/', 'nothing'])
+    for (const delimiter of ['', '/', '-'])
+      for (const pageSize of [1, 7, 1000]) {
+        const options = { prefix, delimiter, pageSize };
+        const found = await list(options);
+        expect([options, sorted(found)]).toEqual([options, sorted(expected(all, options))]);
+      }
+  for (const startAfter of ['a', 'a/', 'a/b', '😀'])
+    expect(await list({ startAfter, pageSize: 3 })).toEqual(expected(all, { startAfter }));
+});
+
+test('entries describe their objects, and folders without objects are no prefixes', async () => {
+  const { folder, client } = await prepared(['a/b', 'c']);
+  mkdirSync(join(folder, 'empty/of/folders'), { recursive: true });
+  symlinkSync('a', join(folder, 'link'));
+  writeFileSync(Buffer.concat([bytes(`${folder}/`), Buffer.from([0xff, 0xfe])]), 'no UTF-8');
+  const entries = [];
+  for await (const entry of client.list({ delimiter: '/' })) entries.push(entry);
+  const { etag, lastModified, size } = await client.head('c');
+  expect(entries).toEqual([
+    { type: 'object', key: 'c', size, etag, lastModified: expect.any(Date) },
+    { type: 'prefix', key: 'a/' },
+  ]);
+  expect(size).toBe(1);
+  expect(lastModified.getTime()).toBeGreaterThan(0);
+});
+
+test('a bucket that does not exist has no list', async () => {
+  const { connect } = await serve(undefined);
+  const client = await connect();
+  const { ObjectClient } = await import('libfabric/objects');
+  const other = new ObjectClient(client.url.replace(/b$/, 'none'));
+  await expect(other.list().next()).rejects.toMatchObject({ code: 'NoSuchBucket', status: 404 });
+  await other.close();
+});
