@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { root } from './setup/step.mjs';
 import { runMain, setup } from './setup.mjs';
 
-const NAMED = ['transfer', 'net', 'softefa', 'device-memory'];
+const NAMED = ['transfer', 'net', 'objects', 'softefa', 'device-memory'];
 
 await runMain(async () => {
   await setup();

@@ -125,10 +125,18 @@ Napi::Value storageRead(const Napi::CallbackInfo& args) {
   return StorageWork::start<ReadObject>(args.Env(), queryFromJs(args, false));
 }
 
-// storageReadNow(root, path, inlined, checksum): object | -errno
+// storageReadNow(root, path, inlined, checksum, room): object | -errno
 Napi::Value storageReadNow(const Napi::CallbackInfo& args) {
-  Napi::Value bytes = args.Env().Null();
-  const ObjectFile file = readObject(queryFromJs(args, true), [&](uint64_t size) {
+  const ObjectQuery query = queryFromJs(args, true);
+  const Napi::Value null = args.Env().Null();
+  if (!args[4].IsNull()) {
+    Napi::Uint8Array room = storageBytes(args[4]);
+    if (query.inlined > static_cast<int64_t>(room.ByteLength()))
+      throwOutOfRange("inlined", "at most the length of the room", args[2]);
+    return objectToJs(args.Env(), readObject(query, [&](uint64_t) { return room.Data(); }), null);
+  }
+  Napi::Value bytes = null;
+  const ObjectFile file = readObject(query, [&](uint64_t size) {
     auto buffer = Napi::ArrayBuffer::New(args.Env(), size);
     bytes = Napi::Uint8Array::New(args.Env(), size, buffer, 0);
     return static_cast<uint8_t*>(buffer.Data());

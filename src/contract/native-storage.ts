@@ -26,12 +26,16 @@ export interface NativeStorage {
     inlined: number | null,
     checksum: boolean,
   ): Promise<NativeObjectFile | number>;
-  /** The same at once, or -EAGAIN if the kernel does not have everything in its caches. */
+  /**
+   * The same at once, or -EAGAIN if the kernel does not have everything in its caches. Content goes to the beginning of
+   * `room`, if it is given: `bytes` is null then.
+   */
   storageReadNow(
     root: number,
     path: string,
     inlined: number | null,
     checksum: boolean,
+    room: Uint8Array | null,
   ): NativeObjectFile | number;
   /** A descriptor of a folder, for paths of /proc/self/fd. `create`: makes the folders that are missing. */
   storageFolder(root: number, path: string, create: boolean): number;

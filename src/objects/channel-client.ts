@@ -1,36 +1,34 @@
 // The client's half of channel.ts.
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import { Deferred } from '../base/deferred.js';
-import { CONNECT_TIMEOUT, meet } from '../net/connect.js';
+import { CONNECT_TIMEOUT } from '../net/connect.js';
 import { connectionError } from '../net/errors.js';
-import { MessageSocket } from '../net/message-socket.js';
-import type { FabricOptions } from '../net/ports.js';
-import { areFields, decodeMessage, encodeMessage, MAX_MESSAGE } from './channel.js';
+import { areFields, decodeMessage, encodeMessage } from './channel.js';
 import type { Answer, Call, Exchange } from './exchange.js';
+import { Link } from './link.js';
 import { CHANNEL } from './protocol.js';
 
 /** Asks a server for a channel. Undefined if it offers none. */
 export async function openChannel(
   base: URL,
   fields: Readonly<Record<string, string>>,
-  fabric: FabricOptions,
 ): Promise<ChannelExchange | undefined> {
-  const socket = await upgraded(base, fields);
-  if (socket === undefined) return undefined;
-  const session = await meet(socket, fabric, CONNECT_TIMEOUT);
-  session.isOfOneSocket = true;
-  session.start();
-  const link = new MessageSocket({ maxMessageLength: MAX_MESSAGE });
-  return new ChannelExchange(link.connect(Promise.resolve(session)));
+  const found = await upgraded(base, fields);
+  return found && new ChannelExchange(found.socket, found.head);
+}
+
+interface Upgraded {
+  readonly socket: Socket;
+  readonly head: Buffer;
 }
 
 function upgraded(
   base: URL,
   fields: Readonly<Record<string, string>>,
-): Promise<Duplex | undefined> {
+): Promise<Upgraded | undefined> {
   const request = (base.protocol === 'https:' ? requestHttps : requestHttp)(base, {
     path: '/',
     method: 'OPTIONS',
@@ -47,22 +45,31 @@ function upgraded(
       response.resume();
       resolve(undefined);
     });
-    request.on('upgrade', (_response, socket: Duplex, head: Buffer) => {
-      if (head.length > 0) socket.unshift(head);
-      resolve(socket);
-    });
+    request.on('upgrade', (_response, socket, head) => resolve({ socket: socket as Socket, head }));
   });
 }
 
 /** Requests as messages. */
 export class ChannelExchange implements Exchange {
-  readonly #link: MessageSocket;
+  readonly #link: Link;
   readonly #calls = new Map<number, Deferred<Answer>>();
   #lastId = 0;
 
-  constructor(link: MessageSocket) {
-    this.#link = link.unref();
-    this.#read();
+  constructor(socket: Socket, head: Buffer) {
+    this.#link = new Link(socket, head, {
+      message: (bytes) => {
+        try {
+          this.#answered(bytes);
+        } catch {
+          this.#link.close(); // it does not speak this protocol
+        }
+      },
+      closed: (error) => {
+        const reason = error ?? connectionError('ECONNRESET', 'the channel was closed', 'read');
+        for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
+      },
+    });
+    this.#link.unref();
   }
 
   /** Whether it has ended. */
@@ -70,21 +77,12 @@ export class ChannelExchange implements Exchange {
     return this.#link.closed;
   }
 
-  async #read(): Promise<void> {
-    let reason: unknown = connectionError('ECONNRESET', 'the server has ended the channel');
-    try {
-      for await (const bytes of this.#link) {
-        const { id, head, body } = decodeMessage(bytes);
-        const [status, fields] = head as readonly unknown[];
-        if (typeof status !== 'number' || !areFields(fields)) break;
-        const call = this.#take(id);
-        call?.resolve({ status, fields, body: Buffer.from(body) });
-      }
-    } catch (error) {
-      reason = error;
-    }
-    this.#link.destroy();
-    for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
+  #answered(bytes: Buffer): void {
+    const { id, head, body } = decodeMessage(bytes);
+    const [status, fields] = head as readonly unknown[];
+    if (typeof status !== 'number' || !areFields(fields))
+      throw connectionError('EPROTO', 'the answer is malformed', 'read');
+    this.#take(id)?.resolve({ status, fields, body });
   }
 
   /** Ends a call. The channel keeps the event loop alive while there are some. */
@@ -99,13 +97,13 @@ export class ChannelExchange implements Exchange {
     this.#lastId = (this.#lastId + 1) >>> 0;
     const id = this.#lastId;
     const call = new Deferred<Answer>();
+    if (this.closed) throw connectionError('ECONNRESET', 'the server has ended the channel');
     if (this.#calls.size === 0) this.#link.ref();
     this.#calls.set(id, call);
-    const sent = this.#link.send(encodeMessage(id, [method, path, fields], body));
-    sent.catch((error) => this.#take(id)?.reject(error));
+    this.#link.send(encodeMessage(id, [method, path, fields], body));
     if (signal === undefined) return call.promise;
     const abort = () => {
-      this.#link.send(encodeMessage(id, ['ABORT', '', {}])).catch(() => {}); // gone anyway
+      this.#link.send(encodeMessage(id, ['ABORT', '', {}]));
       this.#take(id)?.reject(reasonOf(signal));
     };
     onAbort(signal, abort);
@@ -113,6 +111,6 @@ export class ChannelExchange implements Exchange {
   }
 
   close(): void {
-    this.#link.destroy();
+    this.#link.close();
   }
 }

@@ -2,15 +2,13 @@
 import { closeSync, read as readWithCallback } from 'node:fs';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
-import { CONNECT_TIMEOUT, meet } from '../net/connect.js';
-import { MessageSocket } from '../net/message-socket.js';
-import type { FabricOptions } from '../net/ports.js';
-import type { Session } from '../net/session.js';
-import { areFields, decodeMessage, encodeMessage, MAX_MESSAGE } from './channel.js';
+import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
-import { CHANNEL } from './protocol.js';
+import { Link, MAX_MESSAGE } from './link.js';
+import { CHANNEL, INLINED } from './protocol.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
 
@@ -18,136 +16,155 @@ const read = promisify(readWithCallback);
 
 const MAX_CALLS = 256; // that a channel has in progress. Further ones wait.
 
+const HEAD = 4096; // bytes of an answer's head
+const MAX_ROOMS = 32;
+
+/** Memory of answers that were sent. New memory for each took a third of the server's time. */
+const rooms: Buffer[] = [];
+
+function giveRoom(room: Buffer): void {
+  if (rooms.length < MAX_ROOMS) rooms.push(room);
+}
+
 /** The channels of a server. */
 export class Channels {
   readonly #service: ObjectService;
-  readonly #fabric: FabricOptions;
-  readonly #sessions = new Set<Session>();
-  readonly #sockets = new Set<Duplex>();
+  readonly #channels = new Set<Channel>();
 
-  constructor(service: ObjectService, fabric: FabricOptions) {
+  constructor(service: ObjectService) {
     this.#service = service;
-    this.#fabric = fabric;
   }
 
   /** Takes connections of a server that ask for a channel. */
   attach(server: Server | SecureServer): void {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (request.headers.upgrade === CHANNEL)
-        this.#accept(socket, head).catch(() => socket.destroy());
+      if (request.headers.upgrade === CHANNEL) this.#accept(socket as Socket, head);
       else if (server.listenerCount('upgrade') === 1) socket.destroy(); // nobody else answers
     });
   }
 
-  async #accept(socket: Duplex, head: Buffer): Promise<void> {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
+  #accept(socket: Socket, head: Buffer): void {
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL}\r\n\r\n`,
     );
-    if (head.length > 0) socket.unshift(head);
-    const session = await meet(socket, this.#fabric, CONNECT_TIMEOUT, 'server');
-    this.#sessions.add(session);
-    session.onEnd = () => this.#sessions.delete(session);
-    session.isOfOneSocket = true;
-    session.opened = (stream) => {
-      const link = MessageSocket.accepted(session, stream, { maxMessageLength: MAX_MESSAGE });
-      session.answer(stream, 0);
-      new Channel(this.#service, link).run();
-    };
-    session.start();
+    const channel = new Channel(this.#service, socket, head, () => this.#channels.delete(channel));
+    this.#channels.add(channel);
   }
 
   close(): void {
-    for (const session of this.#sessions) session.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const channel of this.#channels) channel.close();
   }
 }
 
 class Channel {
   readonly #service: ObjectService;
-  readonly #link: MessageSocket;
+  readonly #link: Link;
   readonly #gone = new AbortController();
-  readonly #calls = new Map<number, AbortController | undefined>();
-  #ended: (() => void) | undefined;
+  readonly #calls = new Map<number, ChannelRequest>();
 
-  constructor(service: ObjectService, link: MessageSocket) {
+  constructor(service: ObjectService, socket: Socket, head: Buffer, closed: () => void) {
     this.#service = service;
-    this.#link = link;
-    link.once('close', () => {
-      for (const call of this.#calls.values()) call?.abort();
-      this.#gone.abort();
+    this.#link = new Link(socket, head, {
+      message: (bytes) => {
+        try {
+          this.#take(bytes);
+        } catch {
+          this.close(); // it does not speak this protocol
+        }
+      },
+      closed: () => {
+        this.#gone.abort();
+        for (const call of this.#calls.values()) call.abort();
+        closed();
+      },
     });
   }
 
-  async run(): Promise<void> {
+  close(): void {
+    this.#link.close();
+  }
+
+  #take(bytes: Buffer): void {
+    const { id, head, body } = decodeMessage(bytes);
+    const [method, url, fields] = head as readonly unknown[];
+    if (method === 'ABORT') {
+      this.#calls.get(id)?.abort();
+      return;
+    }
+    if (typeof method !== 'string' || typeof url !== 'string' || !areFields(fields))
+      throw new ObjectError('InvalidArgument');
+    if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
+    const request = new ChannelRequest(method, url, fields, body, this.#gone.signal);
+    this.#calls.set(id, request);
+    if (this.#calls.size >= MAX_CALLS) this.#link.pause();
+    this.#answer(id, request);
+  }
+
+  async #answer(id: number, request: ChannelRequest): Promise<void> {
     try {
-      for await (const bytes of this.#link) {
-        const { id, head, body } = decodeMessage(bytes);
-        const [method, url, fields] = head as readonly unknown[];
-        if (method === 'ABORT') this.#calls.get(id)?.abort();
-        else if (
-          typeof method !== 'string' ||
-          typeof url !== 'string' ||
-          !areFields(fields) ||
-          this.#calls.has(id)
-        )
-          throw new ObjectError('InvalidArgument');
-        else {
-          // The bytes of the message are valid until the next one.
-          const kept = body.length === 0 ? body : Buffer.from(body);
-          this.#answer(id, this.#requestOf(id, method, url, fields, kept));
-          if (this.#calls.size >= MAX_CALLS)
-            await new Promise<void>((free) => (this.#ended = free));
-        }
-      }
-      this.#link.end();
+      const answer = await this.#service.handle(request);
+      const body = await bytesOf(answer.body);
+      const { taken } = request;
+      const message = encodeMessage(id, [answer.status, answer.fields], body, taken);
+      this.#link.send(message, () => {
+        if (taken) giveRoom(taken);
+        this.#end(id);
+      });
     } catch {
-      this.#link.destroy(); // it is gone, or does not speak this protocol
+      this.close(); // a file has become shorter
     }
   }
 
-  #requestOf(
-    id: number,
+  // A client that does not read its answers is not read either.
+  #end(id: number): void {
+    this.#calls.delete(id);
+    this.#link.resume();
+  }
+}
+
+class ChannelRequest implements ObjectRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly fields: Record<string, string>;
+  readonly body: Uint8Array;
+  readonly #gone: AbortSignal;
+  #aborting: AbortController | undefined;
+  /** The room that was asked for. */
+  taken: Buffer | undefined;
+
+  constructor(
     method: string,
     url: string,
     fields: Record<string, string>,
     body: Uint8Array,
-  ): ObjectRequest {
-    this.#calls.set(id, undefined);
-    const signal = () => {
-      const known = this.#calls.get(id);
-      if (known) return known.signal;
-      const controller = new AbortController();
-      if (this.#gone.signal.aborted) controller.abort();
-      else this.#calls.set(id, controller);
-      return controller.signal;
-    };
-    return {
-      method,
-      url,
-      fields,
-      body,
-      get signal() {
-        return signal();
-      },
-      quietly: (work) => work(),
-    };
+    gone: AbortSignal,
+  ) {
+    this.method = method;
+    this.url = url;
+    this.fields = fields;
+    this.body = body;
+    this.#gone = gone;
   }
 
-  async #answer(id: number, request: ObjectRequest): Promise<void> {
-    try {
-      const answer = await this.#service.handle(request);
-      const body = await bytesOf(answer.body);
-      await this.#link.send(encodeMessage(id, [answer.status, answer.fields], body));
-    } catch {
-      this.#link.destroy(); // it is gone, or a file has become shorter
-    } finally {
-      this.#calls.delete(id);
-      const ended = this.#ended;
-      this.#ended = undefined;
-      ended?.();
-    }
+  /** Made only where something can be aborted. */
+  get signal(): AbortSignal {
+    this.#aborting ??= new AbortController();
+    if (this.#gone.aborted) this.#aborting.abort();
+    return this.#aborting.signal;
+  }
+
+  abort(): void {
+    this.#aborting ??= new AbortController();
+    this.#aborting.abort();
+  }
+
+  room(): Uint8Array {
+    this.taken ??= rooms.pop() ?? Buffer.allocUnsafeSlow(PREFIX + INLINED + HEAD);
+    return this.taken.subarray(PREFIX, PREFIX + INLINED);
+  }
+
+  quietly<T>(work: () => Promise<T>): Promise<T> {
+    return work();
   }
 }
 

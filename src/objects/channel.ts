@@ -1,16 +1,15 @@
-// Requests as messages of libfabric/net: a small object costs less this way than by HTTP (docs/objects.md). A connection of
-// HTTP is upgraded to them. A message has 8 bytes, a head in JSON, and a body.
+// Requests as messages: a small object costs less this way than by HTTP (docs/objects.md). A connection of HTTP is upgraded
+// to them. A message has a prefix, a body, and a head in JSON.
 import { invalidState } from '../base/errors.js';
+import { HEADER } from './link.js';
 
 /** [method, url, fields] or [status, fields]. */
 export type Head =
   | readonly [string, string, Record<string, string>]
   | readonly [number, Record<string, string>];
 
-/** The longest message. */
-export const MAX_MESSAGE = 32 * 1024 * 1024;
-
-const PREFIX = 8;
+/** Bytes before the body: the length of what follows it, the number of the call, and the length of the body. */
+export const PREFIX = HEADER + 8;
 
 export interface ChannelMessage {
   readonly id: number;
@@ -18,14 +17,24 @@ export interface ChannelMessage {
   readonly body: Uint8Array;
 }
 
-export function encodeMessage(id: number, head: Head, body?: Uint8Array): Buffer {
+const NO_BYTES = new Uint8Array();
+
+/** A message. @param room if it has the body behind the prefix, and room for the head, it becomes the message. */
+export function encodeMessage(
+  id: number,
+  head: Head,
+  body: Uint8Array = NO_BYTES,
+  room?: Buffer,
+): Buffer {
   const text = JSON.stringify(head);
-  const length = Buffer.byteLength(text);
-  const message = Buffer.allocUnsafe(PREFIX + length + (body?.length ?? 0));
-  message.writeUInt32LE(id, 0);
-  message.writeUInt32LE(length, 4);
-  message.write(text, PREFIX);
-  if (body) message.set(body, PREFIX + length);
+  const at = PREFIX + body.length;
+  const length = at + Buffer.byteLength(text);
+  const isThere = room && body.buffer === room.buffer && length <= room.length;
+  const message = isThere ? room.subarray(0, length) : Buffer.allocUnsafe(length);
+  message.writeUInt32LE(id, HEADER);
+  message.writeUInt32LE(body.length, HEADER + 4);
+  if (!isThere || body.byteOffset !== room.byteOffset + PREFIX) message.set(body, PREFIX);
+  message.write(text, at);
   return message;
 }
 
@@ -33,10 +42,10 @@ export function encodeMessage(id: number, head: Head, body?: Uint8Array): Buffer
 export function decodeMessage(bytes: Uint8Array): ChannelMessage {
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (message.length < PREFIX) throw invalidState('a message is too short');
-  const end = PREFIX + message.readUInt32LE(4);
+  const end = PREFIX + message.readUInt32LE(HEADER + 4);
   if (end > message.length) throw invalidState('a message is too short');
-  const head = JSON.parse(message.toString('utf8', PREFIX, end));
-  return { id: message.readUInt32LE(0), head, body: message.subarray(end) };
+  const head = JSON.parse(message.toString('utf8', end));
+  return { id: message.readUInt32LE(HEADER), head, body: message.subarray(PREFIX, end) };
 }
 
 /** Whether a value is an object of texts, as fields are. */

@@ -1,7 +1,6 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
 import type { MemoryPool, TransferEngine } from '../transfer/index.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
-import { fabricOf } from './channel-fabric.js';
 import { ObjectError } from './errors.js';
 import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
 import { ClientFabric } from './fabric-client.js';
@@ -70,7 +69,7 @@ export class Connection {
     const server = await engine.peer(address);
     this.#pool ??= engine.pool({ size: piece, count: BUFFERS });
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
-    this.#channel = await openChannel(this.#base, headers, fabricOf(engine));
+    this.#channel = await openChannel(this.#base, headers);
     return { exchange: this.#channel ?? this.#http, fabric };
   }
 

@@ -21,7 +21,7 @@ const TEMPORARY = `${OWN}/temporary`;
 
 const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
 
-/** An open object. Exactly one of `fd` and `bytes` has its content. */
+/** An open object. Its content is `bytes`, or, if that is null, what `fd` has. */
 export type OpenObject = NativeObjectFile;
 
 /** A file that becomes an object, or disappears. */
@@ -110,16 +110,21 @@ export class ObjectFolder {
    * Opens an object: at once if the kernel has it in its caches, otherwise off the event loop.
    *
    * @param inlined content of at most so many bytes is read. null: only describes the object.
+   * @param room where such content goes. If omitted, to new memory.
    */
   async read(
     bucket: string,
     key: string,
     inlined: number | null,
     checksum: boolean,
+    room?: Uint8Array,
   ): Promise<OpenObject> {
     const path = `${bucket}/${key}`;
-    const cached = native.storageReadNow(this.#fd, path, inlined, checksum);
-    if (typeof cached !== 'number') return cached;
+    const cached = native.storageReadNow(this.#fd, path, inlined, checksum, room ?? null);
+    if (typeof cached !== 'number') {
+      const isInRoom = room !== undefined && inlined !== null && cached.fd < 0;
+      return isInRoom ? { ...cached, bytes: room.subarray(0, cached.size) } : cached;
+    }
     const found =
       cached === EAGAIN ? await native.storageRead(this.#fd, path, inlined, checksum) : cached;
     if (typeof found !== 'number') return found;

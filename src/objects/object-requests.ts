@@ -61,7 +61,9 @@ export async function getObject(
   const algorithm = algorithmOf(fields);
   const wantsStored = algorithm !== undefined || fields['x-amz-checksum-mode'] !== undefined;
   const client = isHead ? undefined : await fabric?.clientOf(fields, 'write');
-  const object = await folder.read(bucket, key, isHead ? null : client ? 0 : INLINED, wantsStored);
+  const inlined = isHead ? null : client ? 0 : INLINED;
+  const room = inlined === INLINED ? request.room?.() : undefined;
+  const object = await folder.read(bucket, key, inlined, wantsStored, room);
   let isSent = false;
   try {
     checkExpected(fields, object);

@@ -9,6 +9,8 @@ export interface ObjectRequest {
   readonly body: AsyncIterable<Uint8Array> | Uint8Array;
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
+  /** Memory for the content of a short object, from INLINED bytes on: the answer needs no copy of it then. */
+  room?(): Uint8Array;
   /** Runs a part of the request in which no byte travels with it, because the fabric moves them. */
   quietly<T>(work: () => Promise<T>): Promise<T>;
 }

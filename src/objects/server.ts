@@ -6,7 +6,6 @@ import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
 import { TransferEngine } from '../transfer/index.js';
-import { fabricOf } from './channel-fabric.js';
 import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric-server.js';
 import { ObjectFolder } from './folder.js';
@@ -84,7 +83,7 @@ export class ObjectServer {
       ),
     );
     this.#service = service;
-    this.#channels = new Channels(service, fabricOf(engine));
+    this.#channels = new Channels(service);
     this.http = server ?? createServer(LIMITS);
     this.http.on('request', (request, response) => answerHttp(service, request, response));
     this.#channels.attach(this.http);

@@ -1,0 +1,112 @@
+// Messages over a connection that exists: each has its length before it. A message is copied once, from what the socket has
+// read into memory that belongs to its receiver.
+import type { Socket } from 'node:net';
+import { connectionError } from '../net/errors.js';
+
+/** Bytes at the beginning of each message, which the link fills: the length of what follows. */
+export const HEADER = 4;
+
+/** The longest message. */
+export const MAX_MESSAGE = 32 * 1024 * 1024;
+
+/** What a link's owner learns. */
+export interface LinkOwner {
+  /** The bytes belong to the owner. */
+  message(bytes: Buffer): void;
+  /** It is called once, with an error unless close() was called. */
+  closed(error: Error | undefined): void;
+}
+
+export class Link {
+  readonly #socket: Socket;
+  readonly #owner: LinkOwner;
+  readonly #header = Buffer.alloc(HEADER);
+  #headed = 0; // bytes of the header that are there
+  #message: Buffer | undefined;
+  #filled = 0;
+  #isClosed = false;
+
+  /** @param first what was read behind the head of the upgrade. */
+  constructor(socket: Socket, first: Buffer, owner: LinkOwner) {
+    this.#socket = socket;
+    this.#owner = owner;
+    socket.setNoDelay(true);
+    socket.setTimeout(0);
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    socket.on('error', (error) => this.#close(error));
+    socket.on('close', () =>
+      this.#close(connectionError('ECONNRESET', 'the peer is gone', 'read')),
+    );
+    socket.on('end', () => socket.destroy());
+    if (first.length > 0) this.#take(first);
+  }
+
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  #close(error: Error | undefined): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#socket.destroy();
+    this.#owner.closed(error);
+  }
+
+  #take(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length && !this.#isClosed; ) {
+      if (this.#message === undefined) at += this.#takeHeader(chunk, at);
+      else at += this.#fill(this.#message, chunk, at);
+    }
+  }
+
+  #takeHeader(chunk: Buffer, at: number): number {
+    const taken = chunk.copy(this.#header, this.#headed, at, at + HEADER - this.#headed);
+    this.#headed += taken;
+    if (this.#headed < HEADER) return taken;
+    this.#headed = 0;
+    const length = this.#header.readUInt32LE(0);
+    if (length === 0 || length > MAX_MESSAGE)
+      this.#close(connectionError('EMSGSIZE', `a message has ${length} bytes`, 'read'));
+    else this.#message = Buffer.allocUnsafe(HEADER + length);
+    this.#filled = HEADER;
+    return taken;
+  }
+
+  #fill(message: Buffer, chunk: Buffer, at: number): number {
+    const taken = chunk.copy(message, this.#filled, at, at + message.length - this.#filled);
+    this.#filled += taken;
+    if (this.#filled === message.length) {
+      this.#message = undefined;
+      this.#owner.message(message);
+    }
+    return taken;
+  }
+
+  /** Sends a message. @param done is called when its bytes may be changed. */
+  send(message: Buffer, done?: () => void): void {
+    if (this.#isClosed) return;
+    message.writeUInt32LE(message.length - HEADER, 0);
+    this.#socket.write(message, done);
+  }
+
+  /** Reads no more until resume(). */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  ref(): void {
+    this.#socket.ref();
+  }
+
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  close(): void {
+    this.#close(undefined);
+  }
+}
