@@ -1,4 +1,4 @@
-// `npm run bench [-- transfer | net | softefa | device-memory] [options]`: runs the setup and then a benchmark of bench/, by default
+// `npm run bench [-- transfer | net | objects | softefa | device-memory] [options]`: runs the setup and then a benchmark of bench/, by default
 // the comparison with C++, node:net and zeromq.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -31,7 +31,8 @@ const PROTOCOL = 'libfabric';
  */
 export function attach(server: Server | SecureServer, options: FabricOptions = {}): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
-    if (server.listenerCount('upgrade') === 1) answer(server, request, socket as Socket);
+    if (server.listenerCount('upgrade') === 1)
+      answerWithoutUpgrade(server, request, socket as Socket);
   });
   // Not in the listener, because other listeners would see the request, and those of WebSockets refuse it.
   const emit = server.emit.bind(server) as (event: unknown, ...args: unknown[]) => boolean;
@@ -65,8 +66,12 @@ async function accept(server: Server, socket: Duplex, head: Buffer, options: Fab
 const socketEvent = (server: Server | SecureServer) =>
   'setSecureContext' in server ? 'secureConnection' : 'connection';
 
-// Without a listener for upgrades, a server of node:http answers as if the client had asked for none.
-function answer(server: Server, request: IncomingMessage, socket: Socket): void {
+/** @internal Without a listener for upgrades, a server of node:http answers as if the client had asked for none. */
+export function answerWithoutUpgrade(
+  server: Server | SecureServer,
+  request: IncomingMessage,
+  socket: Socket,
+): void {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);

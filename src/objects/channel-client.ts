@@ -4,20 +4,22 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import { Deferred } from '../base/deferred.js';
+import { Timeouts } from '../base/timeouts.js';
 import { CONNECT_TIMEOUT } from '../net/connect.js';
 import { connectionError } from '../net/errors.js';
 import { areFields, decodeMessage, encodeMessage } from './channel.js';
-import type { Answer, Call, Exchange } from './exchange.js';
-import { Link } from './link.js';
+import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
+import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
 
 /** Asks a server for a channel. Undefined if it offers none. */
 export async function openChannel(
   base: URL,
   fields: Readonly<Record<string, string>>,
+  timeout: number,
 ): Promise<ChannelExchange | undefined> {
   const found = await upgraded(base, fields);
-  return found && new ChannelExchange(found.socket, found.head);
+  return found && new ChannelExchange(found.socket, found.head, timeout);
 }
 
 interface Upgraded {
@@ -52,11 +54,15 @@ function upgraded(
 /** Requests as messages. */
 export class ChannelExchange implements Exchange {
   readonly #link: Link;
+  readonly #timeout: number;
   readonly #calls = new Map<number, Deferred<Answer>>();
+  readonly #timeouts = new Timeouts<number>((id) => this.#expire(id), false);
   #lastId = 0;
 
-  constructor(socket: Socket, head: Buffer) {
-    this.#link = new Link(socket, head, {
+  /** @param timeout of its calls, in milliseconds. */
+  constructor(socket: Socket, head: Buffer, timeout: number) {
+    this.#timeout = timeout;
+    this.#link = new Link(socket, head, MAX_ANSWER, {
       message: (bytes) => {
         try {
           this.#answered(bytes);
@@ -88,8 +94,15 @@ export class ChannelExchange implements Exchange {
   /** Ends a call. The channel keeps the event loop alive while there are some. */
   #take(id: number): Deferred<Answer> | undefined {
     const call = this.#calls.get(id);
+    this.#timeouts.delete(id);
     if (this.#calls.delete(id) && this.#calls.size === 0) this.#link.unref();
     return call;
+  }
+
+  // A server that answers nothing is met again by the next call.
+  #expire(id: number): void {
+    this.#take(id)?.reject(noAnswer(this.#timeout));
+    this.#link.close();
   }
 
   async send({ method, path, fields, body, signal }: Call): Promise<Answer> {
@@ -100,6 +113,7 @@ export class ChannelExchange implements Exchange {
     if (this.closed) throw connectionError('ECONNRESET', 'the server has ended the channel');
     if (this.#calls.size === 0) this.#link.ref();
     this.#calls.set(id, call);
+    this.#timeouts.add(id, this.#timeout);
     this.#link.send(encodeMessage(id, [method, path, fields], body));
     if (signal === undefined) return call.promise;
     const abort = () => {

@@ -5,16 +5,17 @@ import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
+import { answerWithoutUpgrade } from '../net/http.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
-import { Link, MAX_MESSAGE } from './link.js';
+import { Link, MAX_ANSWER, MAX_REQUEST } from './link.js';
 import { CHANNEL, INLINED } from './protocol.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
 
 const read = promisify(readWithCallback);
 
-const MAX_CALLS = 256; // that a channel has in progress. Further ones wait.
+const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
 
 const HEAD = 4096; // bytes of an answer's head
 const MAX_ROOMS = 32;
@@ -35,12 +36,15 @@ export class Channels {
     this.#service = service;
   }
 
-  /** Takes connections of a server that ask for a channel. */
-  attach(server: Server | SecureServer): void {
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  /** Takes connections of a server that ask for a channel. Returns what ends that. */
+  attach(server: Server | SecureServer): () => void {
+    const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (request.headers.upgrade === CHANNEL) this.#accept(socket as Socket, head);
-      else if (server.listenerCount('upgrade') === 1) socket.destroy(); // nobody else answers
-    });
+      else if (server.listenerCount('upgrade') === 1)
+        answerWithoutUpgrade(server, request, socket as Socket);
+    };
+    server.on('upgrade', upgrade);
+    return () => server.off('upgrade', upgrade);
   }
 
   #accept(socket: Socket, head: Buffer): void {
@@ -64,7 +68,7 @@ class Channel {
 
   constructor(service: ObjectService, socket: Socket, head: Buffer, closed: () => void) {
     this.#service = service;
-    this.#link = new Link(socket, head, {
+    this.#link = new Link(socket, head, MAX_REQUEST, {
       message: (bytes) => {
         try {
           this.#take(bytes);
@@ -174,7 +178,7 @@ async function bytesOf(body: ObjectResponse['body']): Promise<Uint8Array | undef
   const { fd, start, end } = body;
   try {
     const length = end - start;
-    if (length > MAX_MESSAGE / 2) throw new ObjectError('EntityTooLarge');
+    if (length > MAX_ANSWER / 2) throw new ObjectError('EntityTooLarge');
     const bytes = Buffer.allocUnsafe(length);
     for (let done = 0; done < length; ) {
       const { bytesRead } = await read(fd, bytes, done, length - done, start + done);

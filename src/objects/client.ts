@@ -2,6 +2,7 @@ import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
   checkInteger,
+  checkMilliseconds,
   checkOptions,
   checkString,
   namesOf,
@@ -30,6 +31,8 @@ import { type PutResult, Putting } from './put.js';
 
 const UNCLONEABLE = uncloneable('an ObjectClient belongs to its thread: make another one there');
 
+const TIMEOUT = 120_000; // ms
+
 /** Options of an {@link ObjectClient}. */
 export interface ObjectClientOptions {
   /** Moves the bytes of longer objects, if the server has an engine too. The program closes it. */
@@ -40,6 +43,11 @@ export interface ObjectClientOptions {
   readonly fetch?: typeof fetch;
   /** Headers of all requests, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
+   * several requests.
+   */
+  readonly timeout?: number;
 }
 
 /** The conditions of a request. */
@@ -88,7 +96,13 @@ export type ObjectBody =
   | AsyncIterable<Uint8Array>
   | ReadableStream<Uint8Array>;
 
-const CLIENT = namesOf<ObjectClientOptions>({ engine: 1, pool: 1, fetch: 1, headers: 1 });
+const CLIENT = namesOf<ObjectClientOptions>({
+  engine: 1,
+  pool: 1,
+  fetch: 1,
+  headers: 1,
+  timeout: 1,
+});
 const CONDITIONS = { ifMatch: 1, ifNoneMatch: 1, signal: 1 } as const;
 const READ = { ...CONDITIONS, range: 1, checksum: 1 } as const;
 const OF_READ = namesOf<ReadOptions>(READ);
@@ -126,7 +140,13 @@ export class ObjectClient {
   /** @param url of the bucket: `http://server:8080/bucket`. */
   constructor(url: string | URL, options: ObjectClientOptions = {}) {
     const base = baseOf(url);
-    const { engine, pool, fetch, headers = {} } = checkOptions('options', options, CLIENT);
+    const {
+      engine,
+      pool,
+      fetch,
+      headers = {},
+      timeout = TIMEOUT,
+    } = checkOptions('options', options, CLIENT);
     if (engine !== undefined && !(engine instanceof TransferEngine))
       throw invalidArgType('options.engine', 'a TransferEngine', engine);
     if (pool !== undefined && !(pool instanceof MemoryPool))
@@ -138,7 +158,10 @@ export class ObjectClient {
     this.url = base.href;
     this.#path = base.pathname;
     this.#engine = engine;
-    this.#connection = new Connection(base, { engine, pool, fetch, headers });
+    this.#connection = new Connection(base, {
+      ...{ engine, pool, fetch, headers },
+      timeout: checkMilliseconds('options.timeout', timeout, 1),
+    });
   }
 
   #pathOf(key: string): string {

@@ -15,6 +15,8 @@ export interface ConnectionOptions {
   readonly pool: MemoryPool | undefined;
   readonly fetch: typeof fetch | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** Milliseconds for the answer to a request. */
+  readonly timeout: number;
 }
 
 /** What a request uses. */
@@ -59,24 +61,24 @@ export class Connection {
   }
 
   async #meet(): Promise<Way> {
-    const { engine, headers } = this.#options;
+    const { engine, headers, timeout } = this.#options;
     const overHttp = { exchange: this.#http, fabric: undefined };
     if (engine === undefined) return overHttp;
-    const call = { method: 'GET', path: WELCOME, fields: headers };
+    const call = { method: 'GET', path: WELCOME, fields: headers, timeout };
     const { status, body } = await this.#http.send(call);
     const { address, piece }: Welcome = status === 200 ? welcomeOf(body) : {};
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
     const server = await engine.peer(address);
     this.#pool ??= engine.pool({ size: piece, count: BUFFERS });
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
-    this.#channel = await openChannel(this.#base, headers);
+    this.#channel = await openChannel(this.#base, headers, timeout);
     return { exchange: this.#channel ?? this.#http, fabric };
   }
 
   /** Sends a request. */
-  async send(way: Way, call: Call): Promise<Answer> {
+  async send(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
     const fields = { ...this.#options.headers, ...call.fields };
-    const answer = await way.exchange.send({ ...call, fields });
+    const answer = await way.exchange.send({ ...call, fields, timeout: this.#options.timeout });
     const code = answer.fields[ERROR];
     // A server that was restarted has another engine.
     if (way.exchange === this.#http && (code === 'InvalidToken' || code === 'FabricFailed'))

@@ -1,6 +1,7 @@
 // How a client's requests get to the server and back.
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+import { connectionError } from '../net/errors.js';
 
 /** A request of a client. */
 export interface Call {
@@ -10,7 +11,12 @@ export interface Call {
   readonly fields: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for the answer to begin. */
+  readonly timeout: number;
 }
+
+export const noAnswer = (timeout: number): Error =>
+  connectionError('ETIMEDOUT', `no answer within ${timeout} ms`, 'read');
 
 /** Its answer, whatever the status. */
 export interface Answer {
@@ -36,7 +42,7 @@ export class HttpExchange implements Exchange {
     this.#agent = base.protocol === 'https:' ? new SecureAgent(KEEP) : new Agent(KEEP);
   }
 
-  send({ method, path, fields, body, signal }: Call): Promise<Answer> {
+  send({ method, path, fields, body, signal, timeout }: Call): Promise<Answer> {
     const { hostname, port, protocol } = this.#base;
     const request = protocol === 'https:' ? requestHttps : requestHttp;
     return new Promise((resolve, reject) => {
@@ -54,6 +60,7 @@ export class HttpExchange implements Exchange {
       );
       const fail = (error: Error) => reject(signal?.aborted ? signal.reason : error);
       sent.on('error', fail);
+      sent.setTimeout(timeout, () => sent.destroy(noAnswer(timeout)));
       sent.end(body);
     });
   }
@@ -100,12 +107,13 @@ export class FetchExchange implements Exchange {
     this.#fetch = given;
   }
 
-  async send({ method, path, fields, body, signal }: Call): Promise<Answer> {
+  async send({ method, path, fields, body, signal, timeout }: Call): Promise<Answer> {
+    const late = AbortSignal.timeout(timeout);
     const response = await this.#fetch(`${this.#origin}${path}`, {
       method,
       headers: fields,
       ...(body && { body }),
-      ...(signal && { signal }),
+      signal: signal ? AbortSignal.any([signal, late]) : late,
     });
     const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
     return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };

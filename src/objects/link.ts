@@ -6,8 +6,12 @@ import { connectionError } from '../net/errors.js';
 /** Bytes at the beginning of each message, which the link fills: the length of what follows. */
 export const HEADER = 4;
 
-/** The longest message. */
-export const MAX_MESSAGE = 32 * 1024 * 1024;
+/** The longest answer. */
+export const MAX_ANSWER = 32 * 1024 * 1024;
+/** The longest request: a short object, or the list of the 10,000 parts of an upload. */
+export const MAX_REQUEST = 2 * 1024 * 1024;
+
+const KEEPALIVE = 15_000; // ms
 
 /** What a link's owner learns. */
 export interface LinkOwner {
@@ -20,18 +24,21 @@ export interface LinkOwner {
 export class Link {
   readonly #socket: Socket;
   readonly #owner: LinkOwner;
+  readonly #longest: number;
   readonly #header = Buffer.alloc(HEADER);
   #headed = 0; // bytes of the header that are there
   #message: Buffer | undefined;
   #filled = 0;
   #isClosed = false;
 
-  /** @param first what was read behind the head of the upgrade. */
-  constructor(socket: Socket, first: Buffer, owner: LinkOwner) {
+  /** @param first what was read behind the head of the upgrade. @param longest the most bytes of a message. */
+  constructor(socket: Socket, first: Buffer, longest: number, owner: LinkOwner) {
     this.#socket = socket;
+    this.#longest = longest;
     this.#owner = owner;
     socket.setNoDelay(true);
     socket.setTimeout(0);
+    socket.setKeepAlive(true, KEEPALIVE); // a machine that has died says nothing
     socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.on('error', (error) => this.#close(error));
     socket.on('close', () =>
@@ -65,7 +72,7 @@ export class Link {
     if (this.#headed < HEADER) return taken;
     this.#headed = 0;
     const length = this.#header.readUInt32LE(0);
-    if (length === 0 || length > MAX_MESSAGE)
+    if (length === 0 || length > this.#longest)
       this.#close(connectionError('EMSGSIZE', `a message has ${length} bytes`, 'read'));
     else this.#message = Buffer.allocUnsafe(HEADER + length);
     this.#filled = HEADER;

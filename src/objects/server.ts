@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
@@ -36,7 +36,7 @@ export interface ObjectServerOptions {
   readonly durable?: boolean;
   /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
   readonly authorize?: Authorize;
-  /** A server of node:http or node:https to answer the requests of. If omitted, a new one. */
+  /** A server of node:http or node:https to answer the requests of, which the program closes. If omitted, a new one. */
   readonly server?: Server | SecureServer;
 }
 
@@ -61,6 +61,9 @@ export class ObjectServer {
   readonly #channels: Channels;
   readonly #service: ObjectService;
   readonly #pool: { close(): Promise<void> } | undefined;
+  readonly #detach: () => void;
+  readonly #isOwn: boolean;
+  readonly #answer: RequestListener;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -85,8 +88,10 @@ export class ObjectServer {
     this.#service = service;
     this.#channels = new Channels(service);
     this.http = server ?? createServer(LIMITS);
-    this.http.on('request', (request, response) => answerHttp(service, request, response));
-    this.#channels.attach(this.http);
+    this.#isOwn = server === undefined;
+    this.#answer = (request, response) => answerHttp(service, request, response);
+    this.http.on('request', this.#answer);
+    this.#detach = this.#channels.attach(this.http);
     if (server) return;
     this.http.maxConnections = MAX_CONNECTIONS;
     this.http.setTimeout(IDLE);
@@ -114,7 +119,7 @@ export class ObjectServer {
     return this.#closing !== undefined;
   }
 
-  /** Ends all connections. Resolves when nothing uses the folder and the buffers any more. */
+  /** Ends the channels, and all connections of a server that it has made. Resolves when nothing uses the folder and the buffers any more. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -122,7 +127,9 @@ export class ObjectServer {
 
   async #close(): Promise<void> {
     this.#channels.close();
-    if (this.http.listening) {
+    this.#detach();
+    this.http.off('request', this.#answer);
+    if (this.#isOwn && this.http.listening) {
       const ending = once(this.http, 'close');
       this.http.close();
       this.http.closeAllConnections();

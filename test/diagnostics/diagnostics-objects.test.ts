@@ -1,6 +1,9 @@
 // The output of console.log(), JSON.stringify() and structuredClone() for an object of each class that the package
 // exports.
 import '../support/softefa.js';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
@@ -16,6 +19,7 @@ import {
 } from 'libfabric/directory';
 import { transferClient, transferServer } from 'libfabric/http';
 import { NeuronError, NeuronMemory } from 'libfabric/neuron';
+import { createObjectServer, ObjectClient } from 'libfabric/objects';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { devices, VerbsError } from 'libfabric/verbs';
@@ -95,6 +99,8 @@ async function makeRows(): Promise<Record<string, Row>> {
   const part = memory.pages({ indices: [1, 0], size: 4096 });
   const pool = a.pool({ size: 4096, count: 2 });
   const lease = await pool.acquire();
+  const server = await createObjectServer(mkdtempSync(join(tmpdir(), 'objects-')));
+  const client = new ObjectClient(`${await server.listen()}/bucket`);
   return {
     Info: { object: ep.info },
     Completion: row(await received, /\{ length, tag, data, flags \}/),
@@ -146,6 +152,9 @@ async function makeRows(): Promise<Record<string, Row>> {
     Dmabuf: row(dmabuf, /fd, offset/, ['closed', () => dmabuf.close()]),
     CudaMemory: memoryOf(CudaMemory),
     NeuronMemory: memoryOf(NeuronMemory),
+    ObjectServer: row(server, /server\.url/, ['closed', () => server.close()]),
+    ObjectClient: row(client, /another one/, ['closed', () => client.close()]),
+    ObjectError: { object: await client.get('key').catch((error) => error) },
     CudaError: errorOf(CudaError),
     NeuronError: errorOf(NeuronError),
   };
