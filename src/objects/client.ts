@@ -1,20 +1,31 @@
 import { checkSignal } from '../base/abort-signals.js';
-import {
-  checkBytes,
-  checkInteger,
-  checkMilliseconds,
-  checkOptions,
-  checkString,
-  namesOf,
-  oneOf,
-} from '../base/checks.js';
+import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
 import type { MemoryLease } from '../transfer/lease.js';
-import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
-import type { ChecksumAlgorithm } from './checksums.js';
+import {
+  baseOf,
+  bytesOf,
+  CLIENT,
+  checkAlgorithm,
+  checkRange,
+  conditionFields,
+  type GetOptions,
+  type ObjectBody,
+  type ObjectClientOptions,
+  type ObjectConditions,
+  type ObjectContent,
+  OF_GET,
+  OF_LIST,
+  OF_OTHERS,
+  OF_PUT,
+  OF_READ,
+  type PutOptions,
+  type ReadOptions,
+  TIMEOUT,
+} from './client-options.js';
 import { Connection, errorOf } from './connection.js';
 import {
   checkReadable,
@@ -30,92 +41,6 @@ import { type ListOptions, listEntries, type ObjectEntry } from './list.js';
 import { type PutResult, Putting } from './put.js';
 
 const UNCLONEABLE = uncloneable('an ObjectClient belongs to its thread: make another one there');
-
-const TIMEOUT = 120_000; // ms
-
-/** Options of an {@link ObjectClient}. */
-export interface ObjectClientOptions {
-  /** Moves the bytes of longer objects, if the server has an engine too. The program closes it. */
-  readonly engine?: TransferEngine;
-  /** Buffers of the engine for bytes that go to the program. If omitted, the client makes 8 of 4 MiB. */
-  readonly pool?: MemoryPool;
-  /** Sends the requests instead of node:http. */
-  readonly fetch?: typeof fetch;
-  /** Headers of all requests, such as `authorization`. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
-   * several requests.
-   */
-  readonly timeout?: number;
-}
-
-/** The conditions of a request. */
-export interface ObjectConditions {
-  /** Only this version: its ETag, or `'*'` for any. */
-  readonly ifMatch?: string;
-  /** Not this version; for put(), `'*'` makes a new object only. */
-  readonly ifNoneMatch?: string;
-  readonly signal?: AbortSignal;
-}
-
-/** Options of get() and stream(). */
-export interface ReadOptions extends ObjectConditions {
-  /** The bytes [start, end). Without `end`, all from `start`. */
-  readonly range?: { readonly start: number; readonly end?: number };
-  /** Compares the bytes with the checksum that the server computes, or that the PUT had. */
-  readonly checksum?: ChecksumAlgorithm;
-}
-
-/** Options of get(). */
-export interface GetOptions extends ReadOptions {
-  /** Where the bytes go: memory of the engine, into which the server writes, or other bytes. If omitted, new memory. */
-  readonly into?: TransferMemory | MemoryPart | Uint8Array;
-}
-
-/** Options of put(). */
-export interface PutOptions extends ObjectConditions {
-  /** Lets the server check the bytes before they become an object. */
-  readonly checksum?: ChecksumAlgorithm;
-}
-
-/** An object, or the part of it that was asked for. */
-export interface ObjectContent extends ObjectInfo {
-  /** For memory of a device, and for pages, empty: the bytes are in `into`. */
-  readonly bytes: Uint8Array;
-}
-
-/** What put() takes. */
-export type ObjectBody =
-  | string
-  | ArrayBufferView
-  | ArrayBuffer
-  | SharedArrayBuffer
-  | TransferMemory
-  | MemoryPart
-  | AsyncIterable<Uint8Array>
-  | ReadableStream<Uint8Array>;
-
-const CLIENT = namesOf<ObjectClientOptions>({
-  engine: 1,
-  pool: 1,
-  fetch: 1,
-  headers: 1,
-  timeout: 1,
-});
-const CONDITIONS = { ifMatch: 1, ifNoneMatch: 1, signal: 1 } as const;
-const READ = { ...CONDITIONS, range: 1, checksum: 1 } as const;
-const OF_READ = namesOf<ReadOptions>(READ);
-const OF_GET = namesOf<GetOptions>({ ...READ, into: 1 });
-const OF_PUT = namesOf<PutOptions>({ ...CONDITIONS, checksum: 1 });
-const OF_OTHERS = namesOf<ObjectConditions>(CONDITIONS);
-const OF_LIST = namesOf<ListOptions>({
-  prefix: 1,
-  delimiter: 1,
-  startAfter: 1,
-  pageSize: 1,
-  signal: 1,
-});
 
 /**
  * The objects of a bucket, on an ObjectServer or another server of S3 that needs no signatures. Calls may run at the same
@@ -322,50 +247,4 @@ export class ObjectClient {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function baseOf(url: string | URL): URL {
-  const base = URL.canParse(String(url)) ? new URL(String(url)) : undefined;
-  if (base === undefined || !/^https?:$/.test(base.protocol))
-    throw invalidArgValue('url', 'must be http:// or https:// and the bucket');
-  base.pathname = base.pathname.replace(/\/+$/, '');
-  if (base.pathname === '/' || base.search || base.hash || base.username)
-    throw invalidArgValue('url', 'must be that of a bucket: http://server:8080/bucket');
-  return base;
-}
-
-const checkAlgorithm = (algorithm: unknown): ChecksumAlgorithm | undefined =>
-  algorithm === undefined
-    ? undefined
-    : oneOf('options.checksum', algorithm, ['crc64nvme', 'sha256'] as const);
-
-const RANGE = namesOf<{ start: number; end?: number }>({ start: 1, end: 1 });
-
-function checkRange(given: { readonly start: number; readonly end?: number }) {
-  const { start, end } = checkOptions('options.range', given, RANGE);
-  const from = checkInteger('options.range.start', start);
-  if (end === undefined) return { start: from };
-  return { start: from, end: checkInteger('options.range.end', end, from + 1) };
-}
-
-function conditionFields({
-  ifMatch,
-  ifNoneMatch,
-}: {
-  readonly ifMatch?: string | undefined;
-  readonly ifNoneMatch?: string | undefined;
-}): Record<string, string> {
-  return {
-    ...(ifMatch !== undefined && { 'if-match': checkString('options.ifMatch', ifMatch) }),
-    ...(ifNoneMatch !== undefined && {
-      'if-none-match': checkString('options.ifNoneMatch', ifNoneMatch),
-    }),
-  };
-}
-
-/** The bytes of a body. Undefined for a stream. */
-function bytesOf(body: ObjectBody): Uint8Array | undefined {
-  if (typeof body === 'string') return Buffer.from(body);
-  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) return undefined;
-  return checkBytes('body', body);
 }

@@ -1,17 +1,20 @@
 // The folder of an object store: objects are its regular files, two levels or more below.
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  lstatSync,
-  mkdirSync,
-  renameSync,
-  rmdirSync,
-  unlinkSync,
-} from 'node:fs';
+import { closeSync, constants, mkdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
+import {
+  inFolder,
+  objectAt,
+  prefixesOf,
+  splitKey,
+  syncFolder,
+  versionAt,
+  versionOf,
+  withFolder,
+  withParent,
+} from './open-folders.js';
 import { systemError } from './system-errors.js';
 import type { Version } from './versions.js';
 
@@ -32,39 +35,6 @@ export interface NewFile {
 
 const EAGAIN = -11;
 const ENOENT = -2;
-
-/** The path of a file in a folder that is open. It follows no link that somebody puts in the folder's place. */
-const inFolder = (fd: number, name: string) => `/proc/self/fd/${fd}/${name}`;
-
-function checkedFd(fd: number): number {
-  if (fd < 0) throw systemError(fd);
-  return fd;
-}
-
-/** Calls with a descriptor of a folder below another one. */
-function withFolder<T>(root: number, path: string, create: boolean, use: (fd: number) => T): T {
-  const fd = checkedFd(native.storageFolder(root, path, create));
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Waits until the entries of a folder are on the disk. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-const splitKey = (key: string): readonly [folder: string, name: string] => {
-  const slash = key.lastIndexOf('/');
-  return slash < 0 ? ['', key] : [key.slice(0, slash), key.slice(slash + 1)];
-};
 
 export class ObjectFolder {
   readonly #root: FileHandle;
@@ -316,37 +286,5 @@ export class ObjectFolder {
     } finally {
       closeSync(fd);
     }
-  }
-}
-
-const prefixesOf = (path: string): string[] =>
-  path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
-
-const versionOf = (stats: { size: bigint; mtimeNs: bigint; ino: bigint }): Version => ({
-  size: Number(stats.size),
-  modified: Number(stats.mtimeNs / 1000n),
-  inode: Number(stats.ino),
-});
-
-/** The version of the object at a path. Undefined if there is nothing. Throws if there is something else. */
-function versionAt(path: string): Version | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  if (stats && !stats.isFile()) throw new ObjectError('KeyConflict');
-  return stats && versionOf(stats);
-}
-
-/** The same. Something else counts as nothing. */
-function objectAt(path: string): Version | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  return stats?.isFile() ? versionOf(stats) : undefined;
-}
-
-/** An object, a link or the like that stands where a folder of a key should be is a conflict. */
-function withParent<T>(use: () => T): T {
-  try {
-    return use();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw code === 'ENOTDIR' || code === 'ELOOP' ? new ObjectError('KeyConflict') : error;
   }
 }

@@ -6,16 +6,16 @@
 import './inspect.js';
 
 export type { ChecksumAlgorithm } from './checksums.js';
-export {
-  type GetOptions,
-  type ObjectBody,
-  ObjectClient,
-  type ObjectClientOptions,
-  type ObjectConditions,
-  type ObjectContent,
-  type PutOptions,
-  type ReadOptions,
-} from './client.js';
+export { ObjectClient } from './client.js';
+export type {
+  GetOptions,
+  ObjectBody,
+  ObjectClientOptions,
+  ObjectConditions,
+  ObjectContent,
+  PutOptions,
+  ReadOptions,
+} from './client-options.js';
 export { ObjectError, type ObjectErrorCode } from './errors.js';
 export type { ObjectInfo } from './get.js';
 export type { ListOptions, ObjectEntry } from './list.js';

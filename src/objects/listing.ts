@@ -3,7 +3,8 @@ import { closeSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import type { ObjectFolder } from './folder.js';
 import { wrongKey } from './keys.js';
-import { etagOf, type Version } from './versions.js';
+import { versionOf } from './open-folders.js';
+import { etagOf } from './versions.js';
 
 /** What a list has. */
 export interface ListQuery {
@@ -112,11 +113,7 @@ class Walk {
       const path = `/proc/self/fd/${fd}/${key.slice(slash)}`;
       const stats = await lstat(path, { bigint: true }).catch(() => undefined);
       if (!stats?.isFile()) return undefined;
-      const version: Version = {
-        size: Number(stats.size),
-        modified: Number(stats.mtimeNs / 1000n),
-        inode: Number(stats.ino),
-      };
+      const version = versionOf(stats);
       const lastModified = new Date(version.modified / 1000);
       return { key, size: version.size, etag: etagOf(version), lastModified };
     } finally {

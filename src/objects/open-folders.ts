@@ -1,0 +1,77 @@
+// Folders that are open, and the files in them by their names.
+import { closeSync, constants, lstatSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { native } from '../contract/native.js';
+import { ObjectError } from './errors.js';
+import { systemError } from './system-errors.js';
+import type { Version } from './versions.js';
+
+/** The path of a file in a folder that is open. It follows no link that somebody puts in the folder's place. */
+export const inFolder = (fd: number, name: string) => `/proc/self/fd/${fd}/${name}`;
+
+function checkedFd(fd: number): number {
+  if (fd < 0) throw systemError(fd);
+  return fd;
+}
+
+/** Calls with a descriptor of a folder below another one. */
+export function withFolder<T>(
+  root: number,
+  path: string,
+  create: boolean,
+  use: (fd: number) => T,
+): T {
+  const fd = checkedFd(native.storageFolder(root, path, create));
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Waits until the entries of a folder are on the disk. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+export const splitKey = (key: string): readonly [folder: string, name: string] => {
+  const slash = key.lastIndexOf('/');
+  return slash < 0 ? ['', key] : [key.slice(0, slash), key.slice(slash + 1)];
+};
+
+export const prefixesOf = (path: string): string[] =>
+  path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
+
+export const versionOf = (stats: { size: bigint; mtimeNs: bigint; ino: bigint }): Version => ({
+  size: Number(stats.size),
+  modified: Number(stats.mtimeNs / 1000n),
+  inode: Number(stats.ino),
+});
+
+/** The version of the object at a path. Undefined if there is nothing. Throws if there is something else. */
+export function versionAt(path: string): Version | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  if (stats && !stats.isFile()) throw new ObjectError('KeyConflict');
+  return stats && versionOf(stats);
+}
+
+/** The same. Something else counts as nothing. */
+export function objectAt(path: string): Version | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  return stats?.isFile() ? versionOf(stats) : undefined;
+}
+
+/** An object, a link or the like that stands where a folder of a key should be is a conflict. */
+export function withParent<T>(use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === 'ENOTDIR' || code === 'ELOOP' ? new ObjectError('KeyConflict') : error;
+  }
+}
