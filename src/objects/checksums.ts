@@ -1,5 +1,6 @@
 // Checksums, off the event loop.
 import { webcrypto } from 'node:crypto';
+import { types } from 'node:util';
 import { native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { hashOfFile } from './hash-thread.js';
@@ -31,8 +32,11 @@ export function crcOfText(text: string): bigint | undefined {
 
 /** The checksum of bytes, which stay as they are meanwhile. In base64. */
 export async function checksumOf(algorithm: ChecksumAlgorithm, bytes: Uint8Array): Promise<string> {
-  if (algorithm === 'sha256')
-    return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('base64');
+  if (algorithm === 'sha256') {
+    // WebCrypto takes no shared memory.
+    const own = types.isSharedArrayBuffer(bytes.buffer) ? Uint8Array.from(bytes) : bytes;
+    return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('base64');
+  }
   return textOfCrc(
     bytes.length <= AT_ONCE ? native.crc64Now(bytes, 0n) : await native.crc64(bytes, 0n),
   );

@@ -156,7 +156,7 @@ export class ObjectClient {
   /**
    * Gets an object into a buffer of a pool of the engine. The program releases it.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if the object is longer than a buffer. Otherwise as get() does.
+   * @throws RangeError ERR_OUT_OF_RANGE if the object is empty, or longer than a buffer. Otherwise as get() does.
    */
   async lease(key: string, pool: MemoryPool, options: ReadOptions = {}): Promise<MemoryLease> {
     if (!(pool instanceof MemoryPool)) throw invalidArgType('pool', 'a MemoryPool', pool);

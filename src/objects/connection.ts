@@ -3,7 +3,7 @@ import type { MemoryPool, TransferEngine } from '../transfer/index.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
 import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
-import { ClientFabric } from './fabric-client.js';
+import { ClientFabric } from './fabric.js';
 import { ERROR, WELCOME, type Welcome } from './protocol.js';
 import { textsOf } from './xml.js';
 

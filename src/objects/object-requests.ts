@@ -2,7 +2,7 @@
 import { closeSync } from 'node:fs';
 import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
-import type { ServerFabric } from './fabric-server.js';
+import type { ServerFabric } from './fabric.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
 import type { Target } from './keys.js';
 import { CHECKSUM, INLINE, INLINED, LENGTH } from './protocol.js';

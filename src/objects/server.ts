@@ -7,7 +7,7 @@ import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
-import { ServerFabric } from './fabric-server.js';
+import { ServerFabric } from './fabric.js';
 import { ObjectFolder } from './folder.js';
 import { answerHttp, IDLE } from './http-adapter.js';
 import { type Authorize, ObjectService } from './service.js';

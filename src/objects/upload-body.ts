@@ -3,7 +3,7 @@
 import { decodeChunks, isChunked } from './aws-chunked.js';
 import { checkSame, checksumOfFile, type UploadAlgorithm } from './checksums.js';
 import { ObjectError } from './errors.js';
-import type { ServerFabric } from './fabric-server.js';
+import type { ServerFabric } from './fabric.js';
 import type { NewFile } from './folder.js';
 import type { ObjectRequest } from './request.js';
 import type { Fields } from './versions.js';

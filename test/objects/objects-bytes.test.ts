@@ -1,7 +1,7 @@
 // libfabric/objects: objects arrive whole, over the fabric and by HTTP, from many clients at once.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ObjectBody } from 'libfabric/objects';
+import { type ObjectBody, ObjectClient } from 'libfabric/objects';
 import { describe, expect, test, vi } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
@@ -100,6 +100,21 @@ describe.each(casesOf(providers.slice(1), ([name]) => name === 'shm'))('over %s'
     }
     const room = await engine.allocate(4096);
     await expect(client.get('object', { into: room })).rejects.toThrow('options.into');
+  });
+
+  test('streams and shared memory go through a pool of one buffer', async () => {
+    const { url } = await serve(fabric, { buffers: 1 });
+    const engine = await openEngine(fabric);
+    const pool = engine.pool({ size: 65_536, count: 1 });
+    const client = new ObjectClient(`${url}/b`, { engine, pool });
+    const bytes = new Uint8Array(new SharedArrayBuffer(MIB));
+    bytes.set(pattern(MIB));
+    for (const body of [bytes, chunksOf(bytes, 100_000)]) {
+      await client.put('object', body, { checksum: 'sha256' });
+      expect(same(await joined(client.stream('object', { checksum: 'sha256' })), bytes)).toBe(true);
+    }
+    expect(pool.stats()).toMatchObject({ buffers: 1, leased: 0, waiting: 0 });
+    await client.close();
   });
 
   test('an object arrives in a buffer of a pool', async () => {

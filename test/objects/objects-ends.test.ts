@@ -23,7 +23,7 @@ import {
 import { settle } from '../support/settle.js';
 
 describe('a client that ends in the middle leaves the memory, the file and the folder free', () => {
-  const size = 256 * MIB;
+  const size = 128 * MIB;
 
   /** A server with one buffer, which another client can use afterwards. */
   async function prepared(fabric: NonNullable<Fabric> = TCP) {
