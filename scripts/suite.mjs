@@ -90,7 +90,7 @@ const SUITES = {
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
   servers: [
     "[vitest's arguments]",
-    'redis, PostgreSQL and mosquitto over libfabric/net; etcd and redis as directories',
+    'redis, PostgreSQL and mosquitto over libfabric/net; etcd and redis as directories; curl with libfabric/objects',
     module('servers'),
   ],
   slow: [

@@ -35,7 +35,7 @@ std::vector<EndpointRequest::BoundCounter> countersFromJs(const Napi::Array& lis
   return counters;
 }
 
-EndpointRequest requestFromJs(const Napi::CallbackInfo& args) {
+EndpointRequest endpointFromJs(const Napi::CallbackInfo& args) {
   const auto options = args[2].As<Napi::Object>();
   EndpointRequest request;
   request.domain = unwrap<Domain>(args[0]);
@@ -56,7 +56,7 @@ EndpointRequest requestFromJs(const Napi::CallbackInfo& args) {
 }
 
 Napi::Object open(const Napi::CallbackInfo& args) {
-  const EndpointRequest request = requestFromJs(args);
+  const EndpointRequest request = endpointFromJs(args);
   const fi_info& entry = *request.entry;
   const Hold hold(request.domain->engine());
   const OpenedEndpoint opened = openEndpoint(request);

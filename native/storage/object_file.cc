@@ -61,7 +61,8 @@ ObjectFile openObject(const ObjectQuery& query) {
   }
   file.size = static_cast<uint64_t>(stats.st_size);
   const int64_t microseconds = stats.st_mtim.tv_nsec / 1000;
-  file.modified = static_cast<double>(stats.st_mtim.tv_sec) * 1e6 + static_cast<double>(microseconds);
+  file.modified =
+      static_cast<double>(stats.st_mtim.tv_sec) * 1e6 + static_cast<double>(microseconds);
   file.inode = stats.st_ino;
   if (query.checksum) file.checksum = checksumOf(fd);
   return file;

@@ -1,5 +1,5 @@
 // `npm run suite -- servers [vitest's arguments]`: libraries over libfabric/net, and the directories of libfabric/directory,
-// with the real servers of the distribution.
+// with the real servers of the distribution, and libfabric/objects with curl.
 import { existsSync } from 'node:fs';
 import { onPath, systemPackages } from '../setup/system.mjs';
 import { setup } from '../setup.mjs';
@@ -25,6 +25,7 @@ const SERVERS = [
     apt: ['postgresql'],
     dnf: ['postgresql-server'],
   },
+  { name: 'curl', present: () => onPath('curl'), apt: ['curl'], dnf: ['curl'] },
 ];
 
 const SLOW = ['servers', 'etcd', 'outage'].map((name) => `test/directory/directory-${name}.slow`);
@@ -32,6 +33,6 @@ const SLOW = ['servers', 'etcd', 'outage'].map((name) => `test/directory/directo
 export default async function servers(args) {
   await setup();
   await systemPackages(SERVERS);
-  const files = ['test/net/net-databases', 'test/net/net-messaging', ...SLOW];
-  return vitest([...files, ...args], { LIBFABRIC_TESTS: 'all' });
+  const quick = ['test/net/net-databases', 'test/net/net-messaging', 'test/objects/objects-s3'];
+  return vitest([...quick, ...SLOW, ...args], { LIBFABRIC_TESTS: 'all' });
 }

@@ -1,5 +1,5 @@
 // libfabric/objects: what clients of S3 send. Without an engine, over HTTP.
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -124,7 +124,8 @@ test('@aws-sdk/client-s3 uploads in parts, in any order', async () => {
   expect([temporaryIn(root), openIn(root).length]).toEqual([[], 1]); // the root itself
 });
 
-test('curl puts and gets', async () => {
+test('curl puts and gets', async (context) => {
+  if (spawnSync('curl', ['--version']).error) return context.skip('needs curl');
   const { folder, url } = await prepared();
   const file = join(folder, '..', 'source');
   writeFileSync(file, pattern(MIB));
