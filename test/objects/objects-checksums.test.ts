@@ -1,6 +1,6 @@
 // libfabric/objects: checksums of both sides, and what happens if they differ.
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { native } from '../../dist/contract/native.js';
@@ -86,13 +86,13 @@ describe.each([
     for (const size of [1000, 12 * MIB]) {
       const bytes = pattern(size);
       await client.put('object', bytes, { checksum: 'crc64nvme' });
-      const { utimesSync, statSync } = await import('node:fs');
       const path = join(folder, 'object');
-      const { mtimeMs } = statSync(path);
+      const microseconds = Number(statSync(path, { bigint: true }).mtimeNs / 1000n);
       const changed = Uint8Array.from(bytes);
       changed[size - 1] = (changed[size - 1] as number) ^ 1;
       writeFileSync(path, changed);
-      utimesSync(path, mtimeMs / 1000 + 0.5e-6, mtimeMs / 1000 + 0.5e-6);
+      const seconds = (microseconds + 0.5) / 1e6; // Node.js rounds down
+      utimesSync(path, seconds, seconds);
       const damaged = { code: 'BadDigest', key: 'object' };
       await expect(client.get('object', { checksum: 'crc64nvme' })).rejects.toMatchObject(damaged);
       const { bytes: unchecked } = await client.get('object');
