@@ -20,7 +20,7 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
     url,
     fields: headers as Fields,
     body: hasBody ? request : NO_BODY,
-    // Made only where something can be aborted: it takes 10 us.
+    // Made only where something can be aborted.
     get signal() {
       if (aborting) return aborting.signal;
       const controller = new AbortController();
