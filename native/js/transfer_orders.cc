@@ -139,6 +139,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
 
 // transferConclude(engine, series)
 Napi::Value transferConclude(const Napi::CallbackInfo& args) {
+  const auto engine = unwrap<TransferEngine>(args[0]);
   const Members given(args[1]);
   const Members grant(given.get("grant"));
   Series series;
@@ -151,7 +152,7 @@ Napi::Value transferConclude(const Napi::CallbackInfo& args) {
   series.slices = given.uint32("slices");
   series.bytes = given.number("bytes");
   series.status = given.uint32("status");
-  unwrap<TransferEngine>(args[0])->conclude(series);
+  engine->conclude(series);
   return args.Env().Undefined();
 }
 

@@ -54,6 +54,7 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
   const { signal, timeout } = wait;
   if (signal === undefined && timeout === undefined) return promise;
   promise.catch(() => {}); // it may reject after the end of the wait
+  if (signal?.aborted) throw reasonOf(signal);
   let timer: NodeJS.Timeout | undefined;
   let leave = () => {};
   const end = new Promise<never>((_, reject) => {

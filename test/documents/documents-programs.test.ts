@@ -142,8 +142,12 @@ test('every partial block names its program, and program names are unique', () =
   expect(new Set(files).size).toBe(files.length);
 });
 
-// Without imports and empty lines, each would be shorter still.
-const MOST_LINES = { 'call-with-blobs.mjs': 30, 'pages-of-a-cache.mjs': 30 };
+// Lines with code, of the three programs of docs/for-node-developers.md.
+const MOST_LINES = {
+  'call-with-blobs.mjs': 30,
+  'pages-of-a-cache.mjs': 30,
+  'store-of-objects.mjs': 40,
+};
 
 test.each(Object.entries(MOST_LINES))('the program %s has at most %i lines', (name, most) => {
   const { code } = programs.find(({ file }) => file === name) as Block;
