@@ -17,7 +17,7 @@ const example = (name: string) =>
 
 // By hand, with 1 GiB: SIZE=1073741824 npx vitest run test/documents/documents-object-server.test.ts -t programs
 test('the programs stream a large file', async () => {
-  const size = Number(process.env.SIZE ?? 128 * MIB);
+  const size = Number(process.env.SIZE ?? 32 * MIB);
   const folder = mkdtempSync(join(tmpdir(), 'objects-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = createReadStream('/dev/urandom', { end: size - 1 });
