@@ -8,9 +8,15 @@ export interface WithToken {
   readonly token: string;
 }
 
+/** The headers of a response of the web. */
+export interface WebHeaders {
+  /** The value of a header. Null if there is none. */
+  get(name: string): string | null;
+}
+
 /** The headers of a message: of node:http, or of the web. */
 export type AnyHeaders =
-  | { get(name: string): string | null }
+  | WebHeaders
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export function headerOf(headers: AnyHeaders, name: string): string | undefined {
@@ -18,7 +24,7 @@ export function headerOf(headers: AnyHeaders, name: string): string | undefined 
   return value === undefined || value === null ? undefined : String(value);
 }
 
-const isWebHeaders = (headers: AnyHeaders): headers is { get(name: string): string | null } =>
+const isWebHeaders = (headers: AnyHeaders): headers is WebHeaders =>
   typeof headers.get === 'function';
 
 /** The tokens of a message. */

@@ -5,7 +5,7 @@
  */
 import './inspect.js';
 
-export type { AnyHeaders, WithToken } from './headers.js';
+export type { AnyHeaders, WebHeaders, WithToken } from './headers.js';
 export { ADDRESS as ADDRESS_HEADER, TOKEN as TOKEN_HEADER } from './headers.js';
 export type {
   Fetch,

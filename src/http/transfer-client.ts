@@ -134,12 +134,18 @@ const notThere = (url: string | URL) =>
   });
 
 /**
- * Lets an engine meet the engines of HTTP servers, and exchange tokens with them in headers.
+ * Lets an engine meet the engines of HTTP servers, and exchange tokens with them in headers. The requests go by the
+ * fetch() of Node.js.
  *
- * @param fetch that of Node.js if omitted; that of undici with an agent, or any with the same arguments.
  * @throws TypeError for invalid arguments.
  */
 export function transferClient(engine: TransferEngine): TransferClient<RequestInit, Response>;
+/**
+ * Lets an engine meet the engines of HTTP servers, and exchange tokens with them in headers.
+ *
+ * @param fetch that of undici with an agent, or any with the same arguments.
+ * @throws TypeError for invalid arguments.
+ */
 export function transferClient<I extends object, R extends { readonly headers: AnyHeaders }>(
   engine: TransferEngine,
   fetch: Fetch<I, R>,

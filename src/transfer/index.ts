@@ -45,7 +45,7 @@ export type { MemoryLease } from './lease.js';
 export type { PeerState } from './liveness.js';
 export type { JoinOptions, Membership } from './membership.js';
 export type { JoinedEvent, LostEvent, MembershipEvent } from './membership-events.js';
-export type { MemoryPart, TransferMemory } from './memory.js';
+export type { MemoryPart, StreamRange, TransferMemory } from './memory.js';
 export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';

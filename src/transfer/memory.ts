@@ -125,7 +125,9 @@ export class MemoryPart {
 
 /** The bytes [start, end) of memory. */
 export interface StreamRange {
+  /** Bytes. If omitted, 0. */
   readonly start?: number | undefined;
+  /** Bytes. If omitted, the end of the memory. */
   readonly end?: number | undefined;
 }
 
