@@ -15,6 +15,7 @@ namespace {
 ProviderTraits shm() {
   ProviderTraits shm;
   shm.name = "shm";
+  shm.peersMoveReads = true;
   // In 1.x, its options access a structure that shm creates only when the endpoint is enabled.
   shm.optionsAfterEnable = FI_MAJOR(fi_version()) < 2;
   // If a killed process with our pid left a region behind, shm fails with FI_EBUSY and removes it.
@@ -101,6 +102,7 @@ ProviderTraits efa() {
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
   // It (2.5, 2.6) never consumes the device's event, so its file descriptor stays readable.
   efa.unreliableDescriptor = true;
+  efa.peersMoveReads = true;  // unless the device has RDMA
   efa.reliableDescriptorFabric = "efa-direct";
   // It (1.17) offers 8 bytes and carries 4.
   efa.remoteData = 4;

@@ -68,6 +68,8 @@ struct ProviderTraits {
   bool unreliableDescriptor = false;
   // ... except with this fabric.
   std::string_view reliableDescriptorFabric = "";
+  // The peer's calls into the provider move the bytes of its reads, and complete nothing.
+  bool peersMoveReads = false;
   // The maximum number of bytes of remote CQ data that arrive, regardless of the entry.
   size_t remoteData = sizeof(uint64_t);
   // Its counters count bytes on request. Other providers ignore the request.

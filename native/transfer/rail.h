@@ -143,6 +143,7 @@ class Rail final : public EngineClient {
   void sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void received(uint32_t slot, const Completion& completion);
   void checkStalls(Clock::time_point now);
+  void keepPeersAwake(Clock::time_point now);
   void stopAwaiting(const InFlight& op);
   void abandon(InFlight& op);
   static bool mustSendAgain(const InFlight& op);
@@ -160,9 +161,10 @@ class Rail final : public EngineClient {
   const Settings settings_;
   const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
   Engine& engine_;
-  std::shared_ptr<Endpoint> endpoint_;                // until the domain has closed
-  const bool needsHandshake_;                         // handshakes.cc
-  const bool keepsPeer_;                              // while a message to it is in flight
+  std::shared_ptr<Endpoint> endpoint_;  // until the domain has closed
+  const bool needsHandshake_;           // handshakes.cc
+  const bool keepsPeer_;                // while a message to it is in flight
+  const bool peersMoveReads_;
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
   Numbered<InFlight> ops_;
@@ -172,6 +174,7 @@ class Rail final : public EngineClient {
   uint64_t wakeUps_ = 0;  // of the event loop that notified() has seen
   Clock::duration usual_ = std::chrono::milliseconds(1);  // the time that a slice usually takes
   Clock::time_point nextCheck_{};
+  Clock::time_point nextProbe_{};
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
   uint32_t memory_ = 0;
   std::vector<uint32_t> freeSends_;
