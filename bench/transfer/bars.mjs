@@ -92,14 +92,16 @@ const alone = () => [
     make: async ({ pair }) => eventLoop(await pair(), mib * MIB),
     value,
   })),
-  ...Object.entries({ uploaded, downloaded, copied }).map(([name, make]) => ({
-    name: `a file ${name}, against registered memory`,
-    on: ALL,
-    size: FILE,
-    rounds: SLOW_RUNS,
-    make: async ({ open }) => make(await open({ size: FILE }), FILE),
-    ratio: 0.9,
-  })),
+  ...[false, true].flatMap((mapMemory) =>
+    Object.entries({ uploaded, downloaded, copied }).map(([name, make]) => ({
+      name: `a file ${name}${mapMemory ? ' (mapped memory)' : ''}, against registered memory`,
+      on: mapMemory ? ['shm'] : ALL,
+      size: FILE,
+      rounds: SLOW_RUNS,
+      make: async ({ open }) => make(await open({ size: FILE, mapMemory }), FILE),
+      ratio: 0.9,
+    })),
+  ),
   ...[512, NOTES].map((window) => ({
     name: `notify(), ${window} at once`,
     on: ALL,

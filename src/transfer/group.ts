@@ -10,7 +10,7 @@ import type { MemoryPart, TransferMemory } from './memory.js';
 import { RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
-import type { TransferOptions } from './transfer.js';
+import type { TransferOptions } from './transfer-options.js';
 import { checkNotification } from './transfer-options.js';
 
 const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the addresses of its engines');

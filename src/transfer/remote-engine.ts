@@ -21,7 +21,8 @@ import type { Streams } from './streams/streams.js';
 import type { TransferReadable } from './streams/transfer-readable.js';
 import type { StreamReport, TransferWritable } from './streams/transfer-writable.js';
 import { decodeToken, type Grant, grantOf } from './token.js';
-import type { Transfer, TransferOptions } from './transfer.js';
+import type { Transfer } from './transfer.js';
+import type { TransferOptions } from './transfer-options.js';
 import { checkNotification } from './transfer-options.js';
 import { Transfers } from './transfers.js';
 

@@ -1,13 +1,47 @@
 // The options of a write or a read.
-import { checkBytes, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { checkSignal } from '../base/abort-signals.js';
+import { checkBytes, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { invalidArgValue, outOfRange } from '../base/errors.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES, type Priority } from './admission.js';
 import { MAX_NOTE } from './packet.js';
-import { limitsOf, type TransferOptions } from './transfer.js';
 
 const TIMEOUT = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 1, priority: 1 });
+
+/** Options of a write or a read. */
+export interface TransferOptions {
+  /** At most 3072 bytes that the peer gets with the arrival. The call copies them. Only for writes. */
+  readonly notification?: Uint8Array;
+  /** Aborts the transfer. The transfer then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
+  readonly timeout?: number;
+  /** Waiting transfers start in this order. Rails serve running transfers of a higher priority first. */
+  readonly priority?: 'high' | 'normal' | 'low';
+}
+
+/** The signal and the timeout of a transfer. */
+export interface Limits {
+  readonly signal: AbortSignal | undefined;
+  readonly timeout: number;
+}
+
+/** Checks the signal and the timeout of a call. If `timeout` is undefined, `fallback` applies. */
+export const limitsOf = (
+  signal: AbortSignal | undefined,
+  timeout: number | undefined,
+  fallback: number,
+): Limits => ({
+  signal: checkSignal(signal),
+  timeout: timeout === undefined ? fallback : checkMilliseconds('options.timeout', timeout),
+});
+
+const LIMITS = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, timeout: 1 });
+
+/** Checks the names of the options that limit a repetition. */
+export const checkLimits = (limits: Pick<TransferOptions, 'signal' | 'timeout'>) =>
+  checkOptions('options', limits, LIMITS);
 
 /** The checked options of a write or a read. */
 export interface CheckedOptions extends ReturnType<typeof limitsOf> {

@@ -1,86 +1,22 @@
 import type { Readable } from 'node:stream';
-import { checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import type { Reader } from '../base/arrivals.js';
-import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidState } from '../base/errors.js';
-import { samples } from '../base/samples.js';
-import type { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
-import type { Activity } from './activity.js';
-import type { Admission, Priority } from './admission.js';
+import type { Course } from './course.js';
 import { errnoOf, peerLost, TransferError } from './errors.js';
-import { type MemoryPart, streamed } from './memory.js';
-import type { NativeEvents } from './native-events.js';
+import { streamed } from './memory.js';
 import { Outcome } from './outcome.js';
+import { type Progress, progressOf } from './progress.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
 import { ArrivingReadable } from './streams/memory-streams.js';
 import type { TransferTrace } from './tracing.js';
+import { checkLimits, type Limits, limitsOf } from './transfer-options.js';
 
 const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
-
-/** The progress of a transfer. */
-export interface Progress {
-  /** Bytes. */
-  readonly done: number;
-  readonly total: number;
-}
-
-/** Options of a write or a read. */
-export interface TransferOptions {
-  /** At most 3072 bytes that the peer gets with the arrival. The call copies them. Only for writes. */
-  readonly notification?: Uint8Array;
-  /** Aborts the transfer. The transfer then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
-  readonly timeout?: number;
-  /** Waiting transfers start in this order. Rails serve running transfers of a higher priority first. */
-  readonly priority?: 'high' | 'normal' | 'low';
-}
-
-/** The signal and the timeout of a transfer. */
-export interface Limits {
-  readonly signal: AbortSignal | undefined;
-  readonly timeout: number;
-}
-
-/** The parameters of a transfer, and the parts of its engine. Its repetitions have the same. */
-export interface Course {
-  readonly access: Access;
-  readonly peer: RemoteEngine;
-  /** The local memory. */
-  readonly part: MemoryPart;
-  readonly priority: Priority;
-  /** Bytes. */
-  readonly total: number;
-  /** The number of local rails. */
-  readonly rails: number;
-  readonly events: NativeEvents;
-  readonly activity: Activity;
-  readonly admission: Admission;
-  readonly timeouts: Timeouts<Transfer>;
-  /** Starts a native transfer, or one that has ended again. */
-  start(ended: Handle<'Transfer'> | undefined): {
-    readonly handle: Handle<'Transfer'>;
-    readonly id: number;
-  };
-}
-
-const PROGRESS_INTERVAL = 50; // ms
-
-/** Checks the signal and the timeout of a call. If `timeout` is undefined, `fallback` applies. */
-export const limitsOf = (
-  signal: AbortSignal | undefined,
-  timeout: number | undefined,
-  fallback: number,
-): Limits => ({
-  signal: checkSignal(signal),
-  timeout: timeout === undefined ? fallback : checkMilliseconds('options.timeout', timeout),
-});
-
-const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, timeout: 1 });
 
 /**
  * A write or a read in flight. `await` it for its report.
@@ -297,7 +233,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     this.peer.checkOpen();
-    const { signal, timeout } = checkOptions('options', limits, AGAIN);
+    const { signal, timeout } = checkLimits(limits);
     // The next transfer does not refer to this one. Otherwise it would keep all earlier transfers in memory.
     return new Transfer(this.#course, limitsOf(signal, timeout, this.#limits.timeout), started);
   }
@@ -329,32 +265,7 @@ export class Transfer implements PromiseLike<TransferReport> {
    * iterator gets all reports. If the transfer rejects, the iterator throws the same error.
    */
   progress(): Reader<Progress> {
-    let isOver = false;
-    const sample = () => ({ done: this.done, total: this.total });
-    const asked = () => {
-      if (!isOver) return;
-      isOver = false;
-      finish();
-    };
-    // The engine keeps the event loop alive.
-    const options = { asked, unref: true };
-    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL, options);
-    const finish = async () => {
-      try {
-        await this.#outcome.end;
-        arrivals.push({ done: this.total, total: this.total });
-        arrivals.end();
-      } catch (error) {
-        arrivals.endWith(error);
-      }
-    };
-    arrivals.push(sample());
-    // A loop that was left, or that asks for no more reports, does not handle a failure.
-    this.#outcome.over.then(() => {
-      if (arrivals.awaited) finish();
-      else isOver = true;
-    });
-    return reader;
+    return progressOf(() => ({ done: this.done, total: this.total }), this.#outcome);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a transfer is awaited

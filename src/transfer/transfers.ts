@@ -3,6 +3,7 @@ import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/err
 import { type Handle, type NativeOrder, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES } from './admission.js';
+import type { Course } from './course.js';
 import { engineClosed, errnoOf, offerEnded, TransferError } from './errors.js';
 import type { Mappings } from './mappings.js';
 import { MemoryPart, TransferMemory } from './memory.js';
@@ -10,7 +11,8 @@ import { lengthOfPieces } from './pieces.js';
 import type { PeerContext, RemoteEngine } from './remote-engine.js';
 import { Series } from './series.js';
 import { checkGrant, type Grant, isGrant } from './token.js';
-import { type Course, Transfer, type TransferOptions } from './transfer.js';
+import { Transfer } from './transfer.js';
+import type { TransferOptions } from './transfer-options.js';
 import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
 
 /** The arguments of a write or a read. */

@@ -8,6 +8,12 @@ import { root, textOf } from '../support/documents.js';
 const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['`remote.write()`', 'src/transfer/transfer-options.ts', /const TIMEOUT = ([\d_]+)/],
   ['an offer, until', 'src/transfer/offering.ts', /const EXPIRES = ([\d_]+)/],
+  ['a stream that waits', 'src/transfer/streams/stream-options.ts', /const TIMEOUT = ([\d_]+)/],
+  ['the token of `engine', 'src/transfer/streams/stream-options.ts', /const EXPIRES = ([\d_]+)/],
+  ['`engine.join()`', 'src/transfer/membership.ts', /const TIMEOUT = ([\d_]+)/],
+  ['an entry of a directory', 'src/base/directory.ts', /DEFAULT_TTL = ([\d_]+)/],
+  ['a client of `transferServer', 'src/http/transfer-server.ts', /const KEEP = ([\d_]+)/],
+  ['an answer to a request', 'src/objects/client-options.ts', /const TIMEOUT = ([\d_]+)/],
   ['`remote.notify()`', 'src/transfer/outbox.ts', /const CONFIRMATION_TIMEOUT = ([\d_]+)/],
   ['a message of the', 'native/transfer/transfer_engine.h', /seconds kMessageTimeout\{(\d+)\}/],
   ['a peer that is dead', 'src/transfer/liveness.ts', /const LIVENESS = ([\d_]+)/],

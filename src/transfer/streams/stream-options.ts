@@ -3,7 +3,7 @@ import { invalidArgType } from '../../base/errors.js';
 import { PRIORITIES, type Priority } from '../admission.js';
 import { MemoryPool } from '../memory-pool.js';
 import type { RemoteEngine } from '../remote-engine.js';
-import { limitsOf } from '../transfer.js';
+import { limitsOf } from '../transfer-options.js';
 
 const TIMEOUT = 30_000; // ms
 const EXPIRES = 60_000; // ms
