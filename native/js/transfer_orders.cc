@@ -90,6 +90,16 @@ class Members {
   const Napi::Object object_;
 };
 
+// Sets which offer of which peer a transfer or a series uses.
+template <typename Use>
+void readUse(Use& use, const Members& given, const Members& grant) {
+  use.peer = unwrapAny<Peer>(given.get("peer"));
+  use.direction = given.flag("isWrite") ? Direction::kWrite : Direction::kRead;
+  use.offer = grant.uint32("offer");
+  use.serial = grant.number("serial");
+  use.before = grant.number("before");
+}
+
 // transferStart(engine, order): { handle, id }, or undefined if the offer is no longer valid
 Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
@@ -97,15 +107,11 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Members given(args[1]);
   const Members grant(given.get("grant"));
   Order order;
-  order.peer = unwrapAny<Peer>(given.get("peer"));
-  order.direction = given.flag("isWrite") ? Direction::kWrite : Direction::kRead;
+  readUse(order, given, grant);
   order.priority = static_cast<Priority>(given.uint32("priority"));
   order.memories = toHandles(given.get("memories"));
   order.numaNode = static_cast<int>(given.get("numaNode").As<Napi::Number>());
   order.notification = toText(given.get("notification"));
-  order.offer = grant.uint32("offer");
-  order.serial = grant.number("serial");
-  order.before = grant.number("before");
   order.repeats = grant.flag("repeats");
   order.span = grant.number("span");
   order.targets = toTargets(grant.get("targets"));
@@ -143,11 +149,7 @@ Napi::Value transferConclude(const Napi::CallbackInfo& args) {
   const Members given(args[1]);
   const Members grant(given.get("grant"));
   Series series;
-  series.peer = unwrapAny<Peer>(given.get("peer"));
-  series.direction = given.flag("isWrite") ? Direction::kWrite : Direction::kRead;
-  series.offer = grant.uint32("offer");
-  series.serial = grant.number("serial");
-  series.before = grant.number("before");
+  readUse(series, given, grant);
   series.mapped = given.flag("mapped");
   series.slices = given.uint32("slices");
   series.bytes = given.number("bytes");

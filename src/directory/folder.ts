@@ -9,7 +9,7 @@ import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory
 
 /**
  * A directory in a folder that all hosts share, over NFS for example: a file for each entry, in a folder for each group. A
- * file is written anew when its lease is renewed. The clocks of the hosts may differ.
+ * file is written again when its lease is renewed. The clocks of the hosts may differ.
  */
 export class FolderDirectory extends StoredDirectory {
   /**

@@ -1,7 +1,8 @@
 import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
-import { FabricError, invalidArgType, invalidArgValue } from '../base/errors.js';
-import { type RemoteEngine, TransferEngine } from '../transfer/index.js';
+import { FabricError, invalidArgType } from '../base/errors.js';
+import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
+import { checkEngine } from './check-engine.js';
 import {
   ADDRESS,
   type AnyHeaders,
@@ -154,9 +155,7 @@ export function transferClient(
   engine: TransferEngine,
   fetch: Fetch<never, Response> = globalThis.fetch as unknown as Fetch<never, Response>,
 ): TransferClient<never, Response> {
-  if (!(engine instanceof TransferEngine))
-    throw invalidArgType('engine', 'a TransferEngine', engine);
-  if (engine.closed) throw invalidArgValue('engine', 'is closed');
+  checkEngine(engine);
   if (typeof fetch !== 'function') throw invalidArgType('fetch', 'a function', fetch);
   return new TransferClient(engine, fetch);
 }

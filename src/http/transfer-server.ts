@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
-import { invalidArgType, invalidArgValue } from '../base/errors.js';
-import { type RemoteEngine, TransferEngine } from '../transfer/index.js';
+import { invalidArgType } from '../base/errors.js';
+import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
+import { checkEngine } from './check-engine.js';
 import { Connections } from './connections.js';
 import { ADDRESS, headerOf, TOKEN, textOf, tokensOf, type WithToken } from './headers.js';
 
@@ -143,9 +144,7 @@ export function transferServer(
   source?: RequestSource,
   options: TransferServerOptions = {},
 ): TransferServer {
-  if (!(engine instanceof TransferEngine))
-    throw invalidArgType('engine', 'a TransferEngine', engine);
-  if (engine.closed) throw invalidArgValue('engine', 'is closed');
+  checkEngine(engine);
   const { keep } = checkOptions('options', options, NAMES);
   const milliseconds = keep === undefined ? KEEP : checkMilliseconds('options.keep', keep);
   const server = new TransferServer(engine, milliseconds);

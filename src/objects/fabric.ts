@@ -4,6 +4,7 @@ import { read as readWithCallback } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { ADDRESS, TOKEN, textOf } from '../http/headers.js';
 import type {
   Grant,
   MemoryLease,
@@ -11,7 +12,6 @@ import type {
   MemoryPool,
   Offer,
   RemoteEngine,
-  Transfer,
   TransferEngine,
 } from '../transfer/index.js';
 import { ObjectError } from './errors.js';
@@ -19,11 +19,6 @@ import type { Answer } from './exchange.js';
 import type { Fields, Range } from './versions.js';
 
 const read = promisify(readWithCallback);
-
-/** The header with the address of a client's engine. */
-export const ADDRESS = 'x-libfabric-address';
-/** The header with a token for each piece of the bytes, in order, separated by commas. */
-export const TOKENS = 'x-libfabric-token';
 
 const AT_ONCE = 2; // pieces of a request: one travels while the file is read into, or written from, the other
 
@@ -59,7 +54,7 @@ export class ServerFabric {
 
   /** The memory that a request offers for an access. Undefined if it offers none. */
   async clientOf(fields: Fields, access: 'read' | 'write'): Promise<Client | undefined> {
-    const tokens = fields[TOKENS];
+    const tokens = fields[TOKEN];
     if (tokens === undefined) return undefined;
     try {
       const remote = await this.#engine.peer(fields[ADDRESS] ?? '');
@@ -84,14 +79,14 @@ export class ServerFabric {
     return this.#move(client, signal, async (lease, grant, offset) => {
       const { bytesRead } = await read(fd, lease.bytes, 0, lease.length, start + offset);
       if (bytesRead < lease.length) throw new Error('the file has become shorter');
-      await ended(client.remote.write(lease, grant, { signal }));
+      await client.remote.write(lease, grant, { signal });
     });
   }
 
   /** Reads the memory of a client into a file, from `start`. */
   receive(file: FileHandle, start: number, client: Client, signal: AbortSignal): Promise<void> {
     return this.#move(client, signal, async (lease, grant, offset) => {
-      await ended(client.remote.read(grant, lease, { signal }));
+      await client.remote.read(grant, lease, { signal });
       const { bytesWritten } = await file.write(lease.bytes, 0, lease.length, start + offset);
       if (bytesWritten < lease.length) throw new ObjectError('InsufficientStorage');
     });
@@ -103,6 +98,7 @@ export class ServerFabric {
     const work = async () => {
       for (const { grant, offset } of pieces) {
         signal.throwIfAborted();
+        // Also after a failure, the end of the block waits until no copy is in flight.
         await using lease = await this.#pool.acquire(grant.length, { signal });
         await move(lease, grant, offset);
       }
@@ -118,15 +114,6 @@ function* piecesOf(grants: readonly Grant[]) {
   for (const grant of grants) {
     yield { grant, offset };
     offset += grant.length;
-  }
-}
-
-/** Waits until a transfer has ended and its memory is free, also if it fails. */
-async function ended(transfer: Transfer): Promise<void> {
-  try {
-    await transfer;
-  } finally {
-    await transfer.released;
   }
 }
 
@@ -174,7 +161,7 @@ export class ClientFabric {
     try {
       const answer = await request({
         [ADDRESS]: this.#engine.address,
-        [TOKENS]: offers.map(({ token }) => token).join(','),
+        [TOKEN]: textOf(offers),
       });
       isAnswered = true;
       const hasMoved = access === 'write' && answer.status < 300;

@@ -1,5 +1,6 @@
 // The bytes of a PUT: over the fabric, or in the body, with the checksums that the client has sent.
 
+import { writeAll } from '../base/write-all.js';
 import { decodeChunks, isChunked } from './aws-chunked.js';
 import { checkSame, checksumOfFile, type UploadAlgorithm } from './checksums.js';
 import { ObjectError } from './errors.js';
@@ -91,11 +92,8 @@ async function writeBody(
 ): Promise<number> {
   let at = start;
   for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-    for (let done = 0; done < chunk.length; ) {
-      const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, at);
-      done += bytesWritten;
-      at += bytesWritten;
-    }
+    await writeAll(handle, chunk, at);
+    at += chunk.length;
   }
   return at - start;
 }

@@ -160,12 +160,30 @@ const grants = new WeakSet<object>();
 export const isGrant = (value: unknown): value is Grant =>
   typeof value === 'object' && value !== null && grants.has(value);
 
+/** Throws unless a token is from this owner and for this engine. */
+export function checkEngines(
+  token: Pick<TokenContent, 'owner' | 'grantee'>,
+  owner: bigint,
+  self: bigint,
+): void {
+  if (token.owner !== owner)
+    throw invalidArgValue('token', 'is from another engine than this peer');
+  if (token.grantee !== self) throw invalidArgValue('token', 'is for another engine than this one');
+}
+
+/** Throws if a token has expired. @param what the peer can make in its place. */
+export function checkExpiry(expires: number, what: 'offer' | 'stream'): void {
+  const late = Date.now() - expires;
+  if (late <= 0) return;
+  throw new FabricError(errnoByCode.FI_EKEYREJECTED ?? errnoByCode.FI_EACCES, 'transfer', {
+    detail: `the token has expired ${late} ms ago, by the clock of this host`,
+    hint: `ask the peer for another ${what}, and compare the clocks of the hosts`,
+  });
+}
+
 /** Makes the grant of a token. Throws unless the token is from this owner and for this engine. */
 export function grantOf(content: TokenContent, owner: bigint, self: bigint): Grant {
-  if (content.owner !== owner)
-    throw invalidArgValue('token', 'is from another engine than this peer');
-  if (content.grantee !== self)
-    throw invalidArgValue('token', 'is for another engine than this one');
+  checkEngines(content, owner, self);
   const targets = content.rails.flatMap((rail) =>
     rail === undefined ? [0n, 0n, 0n] : [rail.address, rail.key, 1n],
   );
@@ -187,10 +205,5 @@ export function grantOf(content: TokenContent, owner: bigint, self: bigint): Gra
 export function checkGrant(grant: Grant, access: Access): void {
   if (grant.access !== access)
     throw invalidArgValue('token', `is for a ${grant.access}, not a ${access}`);
-  const late = Date.now() - grant.expires;
-  if (late <= 0) return;
-  throw new FabricError(errnoByCode.FI_EKEYREJECTED ?? errnoByCode.FI_EACCES, 'transfer', {
-    detail: `the token has expired ${late} ms ago, by the clock of this host`,
-    hint: 'ask the peer for another offer, and compare the clocks of the hosts',
-  });
+  checkExpiry(grant.expires, 'offer');
 }

@@ -169,7 +169,7 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   /** @internal A slice has arrived, if there are watchers. */
   moved(): void {
-    for (const watcher of this.#watchers ?? []) watcher();
+    if (this.#watchers) for (const watcher of this.#watchers) watcher();
   }
 
   /** @internal No copy of the native transfer is in flight. */

@@ -1,9 +1,9 @@
 // Where the bytes of outgoing streams go.
+import { outOfRange } from '../../base/errors.js';
 import type { Priority } from '../admission.js';
 import type { MemoryPart } from '../memory.js';
 import type { RemoteEngine } from '../remote-engine.js';
 import type { Series } from '../series.js';
-import { checkBound } from './limits.js';
 import type { Destination } from './outflow.js';
 import type { StreamEnd } from './stream-end.js';
 
@@ -21,7 +21,14 @@ export class MemoryDestination implements Destination {
 
   async send(part: MemoryPart) {
     this.#left -= part.length;
-    checkBound(this.#left, this.#series.limit);
+    if (this.#left < 0) {
+      const { limit } = this.#series;
+      throw outOfRange(
+        'the stream',
+        `at most ${limit} bytes, which the token allows`,
+        limit - this.#left,
+      );
+    }
     return { arrived: this.#series.next(part) };
   }
 
@@ -52,9 +59,8 @@ export class PeerDestination implements Destination {
     return { arrived: this.#remote.write(part, token, options) };
   }
 
-  async end(chunks: number, byteLength: number): Promise<void> {
-    await this.#end.wait(this.#end.tell({ kind: 'end', chunks, byteLength }), 'upload');
-    this.#end.close();
+  end(chunks: number, byteLength: number): Promise<void> {
+    return this.#end.conclude(chunks, byteLength);
   }
 }
 
@@ -71,15 +77,11 @@ export class OfferedDestination implements Destination {
   }
 
   async send(part: MemoryPart) {
-    const { peer, timeout } = this.#end;
-    const offer = await part.offer({ access: 'read', to: peer, expires: timeout });
-    const message = { kind: 'chunk', index: this.#index++, token: offer.token } as const;
-    await this.#end.wait(this.#end.tell(message), 'stream');
+    const offer = await this.#end.offer(part, 'read', this.#index++);
     return { arrived: offer.arrived.then(() => offer.released) };
   }
 
-  async end(chunks: number, byteLength: number): Promise<void> {
-    await this.#end.wait(this.#end.tell({ kind: 'end', chunks, byteLength }), 'stream');
-    this.#end.close();
+  end(chunks: number, byteLength: number): Promise<void> {
+    return this.#end.conclude(chunks, byteLength);
   }
 }

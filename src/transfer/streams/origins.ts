@@ -111,10 +111,7 @@ export class OfferedOrigin implements Origin {
   }
 
   async #offer(lease: MemoryLease, index: number): Promise<{ arrived: Promise<number> }> {
-    const { peer, timeout } = this.#end;
-    const offer = await lease.offer({ access: 'write', to: peer, expires: timeout });
-    const { token } = offer;
-    await this.#end.wait(this.#end.tell({ kind: 'chunk', index, token }), 'stream');
+    const offer = await this.#end.offer(lease, 'write', index);
     const arrived = offer.arrived.then(({ length }) => length);
     const isUnused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
     return { arrived: this.#end.wait(Promise.race([arrived, isUnused]), 'stream') };

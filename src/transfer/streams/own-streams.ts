@@ -3,14 +3,12 @@ import { onAbort } from '../../base/abort-signals.js';
 import { within } from '../../base/wait-options.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from '../errors.js';
-import type { MemoryPool } from '../memory-pool.js';
 import type { Offering } from '../offering.js';
 import { RemoteEngine } from '../remote-engine.js';
 import { OfferedDestination } from './destinations.js';
-import { destroyWith } from './destroy-with.js';
 import { inflow } from './inflow.js';
 import { OfferedOrigin } from './origins.js';
-import { outflow } from './outflow.js';
+import { type Flow, outflow } from './outflow.js';
 import type { StreamEnd } from './stream-end.js';
 import {
   checkIncoming,
@@ -50,10 +48,9 @@ export class OutgoingStream extends TransferWritable {
 interface OwnedStream {
   readonly token: string;
   readonly end: StreamEnd;
-  readonly pool: MemoryPool;
+  readonly flow: Flow;
   /** Resolves when the peer has opened the stream, to the most bytes of a chunk. */
   opened(): Promise<number>;
-  fail(error: unknown): void;
 }
 
 export function incoming(
@@ -61,18 +58,14 @@ export function incoming(
   streams: Streams,
   options: IncomingOptions,
 ): IncomingStream {
-  const owned = own(engine, streams, 'write', checkIncoming(options));
-  const { token, end, pool, fail } = owned;
-  const flow = { pool, timeout: end.timeout, signal: end.signal, fail };
-  const stream = new IncomingStream(token, {
+  const { token, end, flow, opened } = own(engine, streams, 'write', checkIncoming(options));
+  return new IncomingStream(token, {
+    ...flow,
     run: async (sink) => {
-      await owned.opened();
+      await opened();
       return inflow(new OfferedOrigin(end, flow), sink, flow);
     },
-    fail,
   });
-  destroyWith(stream, end.signal);
-  return stream;
 }
 
 export function outgoing(
@@ -80,18 +73,14 @@ export function outgoing(
   streams: Streams,
   options: OutgoingOptions,
 ): OutgoingStream {
-  const owned = own(engine, streams, 'read', checkOutgoing(options));
-  const { token, end, pool, fail } = owned;
-  const flow = { pool, timeout: end.timeout, signal: end.signal, fail };
-  const stream = new OutgoingStream(token, {
+  const { token, end, flow, opened } = own(engine, streams, 'read', checkOutgoing(options));
+  return new OutgoingStream(token, {
+    ...flow,
     run: async (source) => {
-      const chunk = Math.min(pool.size, await owned.opened());
+      const chunk = Math.min(flow.pool.size, await opened());
       return outflow(source, new OfferedDestination(end, chunk), flow);
     },
-    fail,
   });
-  destroyWith(stream, end.signal);
-  return stream;
 }
 
 function own(
@@ -113,9 +102,8 @@ function own(
     },
     settings.secret,
   );
-  const fail = (error: unknown) => end.fail(error);
   const expire = () =>
-    fail(
+    end.fail(
       new TransferError(errnoOf('FI_ETIMEDOUT'), false, {
         detail: 'the token has expired, and the peer has not used it',
       }),
@@ -125,5 +113,5 @@ function own(
   end.opened.then(stop);
   onAbort(end.signal, stop);
   const opened = () => within(end.opened, { signal: end.signal, timeout: undefined }, 'stream');
-  return { token, end, pool, opened, fail };
+  return { token, end, flow: end.flow(pool), opened };
 }

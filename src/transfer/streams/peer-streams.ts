@@ -6,7 +6,6 @@ import type { Series } from '../series.js';
 import type { Grant } from '../token.js';
 import type { Transfers } from '../transfers.js';
 import { MemoryDestination, PeerDestination } from './destinations.js';
-import { destroyWith } from './destroy-with.js';
 import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
@@ -34,12 +33,7 @@ export class PeerStreams {
     const { destination, flow } = isStreamToken(token)
       ? this.#toStream(token, options)
       : this.#toMemory(token, options);
-    const stream = new TransferWritable({
-      run: (source) => outflow(source, destination, flow),
-      fail: flow.fail,
-    });
-    destroyWith(stream, flow.signal);
-    return stream;
+    return new TransferWritable({ ...flow, run: (source) => outflow(source, destination, flow) });
   }
 
   readable(token: string | Grant, given: StreamOptions): TransferReadable {
@@ -47,12 +41,7 @@ export class PeerStreams {
     const { origin, flow } = isStreamToken(token)
       ? this.#fromStream(token, options)
       : this.#fromMemory(token, options);
-    const stream = new TransferReadable({
-      run: (sink) => inflow(origin, sink, flow),
-      fail: flow.fail,
-    });
-    destroyWith(stream, flow.signal);
-    return stream;
+    return new TransferReadable({ ...flow, run: (sink) => inflow(origin, sink, flow) });
   }
 
   #check(options: StreamOptions): Checked {
@@ -105,8 +94,8 @@ export class PeerStreams {
     const engines = { owner: this.#peer.identity, self: id, secret };
     const { stream, chunk } = decodeStreamToken(token, access, engines);
     const end = streams.use(this.#peer, stream, { signal, timeout });
-    const fail = (error: unknown) => end.fail(error);
-    end.tell({ kind: 'open', chunk: pool.size }).catch(fail);
-    return { end, chunk, flow: { pool, timeout, signal: end.signal, fail } };
+    const flow = end.flow(pool);
+    end.tell({ kind: 'open', chunk: pool.size }).catch(flow.fail);
+    return { end, chunk, flow };
   }
 }

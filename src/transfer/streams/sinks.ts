@@ -1,4 +1,5 @@
 import { FabricError } from '../../base/errors.js';
+import { writeAll } from '../../base/write-all.js';
 import { errnoOf } from '../errors.js';
 import type { FileRange } from './file-range.js';
 
@@ -25,11 +26,7 @@ export class FileSink implements ByteSink {
         detail: `the range of the file ends at ${end}, and the stream has more bytes`,
       });
     }
-    for (let taken = 0; taken < bytes.length; ) {
-      const rest = bytes.length - taken;
-      const { bytesWritten } = await file.write(bytes, taken, rest, this.#at);
-      taken += bytesWritten;
-      this.#at += bytesWritten;
-    }
+    await writeAll(file, bytes, this.#at);
+    this.#at += bytes.length;
   }
 }

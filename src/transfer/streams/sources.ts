@@ -39,59 +39,82 @@ interface Destroyable {
   destroy(): void;
 }
 
+/** Bytes that come in parts of any length. */
+export abstract class PartwiseSource implements ByteSource {
+  protected part: Uint8Array = new Uint8Array();
+
+  /** Waits for the next part. Returns false if there are no more, or if `idle` resolves first. */
+  protected abstract next(
+    signal: AbortSignal,
+    idle: Promise<unknown> | undefined,
+  ): Promise<boolean>;
+  /** All bytes of a part were taken. */
+  protected taken(): void {}
+  abstract cancel(): void;
+
+  async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
+    let at = 0;
+    while (at < into.length) {
+      if (this.part.length === 0 && !(await this.next(signal, at > 0 ? idle : undefined))) break;
+      const taken = this.part.subarray(0, into.length - at);
+      into.set(taken, at);
+      this.part = this.part.subarray(taken.length);
+      at += taken.length;
+      if (taken.length > 0 && this.part.length === 0) this.taken();
+    }
+    return at;
+  }
+}
+
+/** Waits for one of two promises. */
+export const eitherOf = (
+  promise: Promise<unknown>,
+  idle: Promise<unknown> | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
+  const first = idle === undefined ? promise : Promise.race([promise, idle]);
+  return within(
+    first.then(() => {}),
+    { signal, timeout: undefined },
+    'stream',
+  );
+};
+
 /** The parts of an iterable. */
-class PartsSource implements ByteSource {
+class PartsSource extends PartwiseSource {
   readonly iterator: AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
   readonly #name: string;
   readonly #destroy: (() => void) | undefined;
-  #part: Uint8Array = new Uint8Array();
-  #next: Promise<IteratorResult<Uint8Array>> | undefined;
+  #asked: Promise<IteratorResult<Uint8Array>> | undefined;
   #isOver = false;
 
   constructor(name: string, iterator: PartsSource['iterator'], destroy: (() => void) | undefined) {
+    super();
     this.#name = name;
     this.iterator = iterator;
     this.#destroy = destroy;
   }
 
-  async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
-    let at = 0;
-    while (at < into.length) {
-      if (this.#part.length === 0 && !(await this.#ask(signal, at > 0 ? idle : undefined))) break;
-      const taken = this.#part.subarray(0, into.length - at);
-      into.set(taken, at);
-      this.#part = this.#part.subarray(taken.length);
-      at += taken.length;
-    }
-    return at;
-  }
-
-  // Returns false if there are no more parts, or if `idle` resolves first.
-  async #ask(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
-    while (this.#part.length === 0) {
+  protected async next(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
+    while (this.part.length === 0) {
       if (this.#isOver) return false;
-      this.#next ??= Promise.resolve(this.iterator.next());
-      const first = idle === undefined ? this.#next : Promise.race([this.#next, idle]);
-      await within(
-        first.then(() => {}),
-        { signal, timeout: undefined },
-        'stream',
-      );
-      if (idle !== undefined && !(await isSettled(this.#next))) return false;
-      const next = await this.#next;
-      this.#next = undefined;
-      this.#take(next);
+      this.#asked ??= Promise.resolve(this.iterator.next());
+      await eitherOf(this.#asked, idle, signal);
+      if (idle !== undefined && !(await isSettled(this.#asked))) return false;
+      const asked = await this.#asked;
+      this.#asked = undefined;
+      this.#take(asked);
     }
     return true;
   }
 
   #take({ done, value }: IteratorResult<Uint8Array>): void {
     if (done) this.#isOver = true;
-    else this.#part = checkBytes(`a part of ${this.#name}`, value);
+    else this.part = checkBytes(`a part of ${this.#name}`, value);
   }
 
   cancel(): void {
-    this.#next?.catch(() => {});
+    this.#asked?.catch(() => {});
     // The iterator of a stream of Node.js ends only after the part that it waits for.
     if (this.#destroy !== undefined) this.#destroy();
     else Promise.resolve(this.iterator.return?.()).catch(() => {});

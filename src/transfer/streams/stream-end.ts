@@ -2,10 +2,15 @@ import { offAbort, onAbort, reasonOf } from '../../base/abort-signals.js';
 import { countAsHandled } from '../../base/cancellation.js';
 import { Deferred } from '../../base/deferred.js';
 import { within } from '../../base/wait-options.js';
+import type { Access } from '../../diagnostics/transfer-state.js';
 import { Channel } from '../confirmations.js';
 import { errnoOf, TransferError } from '../errors.js';
+import type { MemoryPart } from '../memory.js';
+import type { MemoryPool } from '../memory-pool.js';
+import type { Offer } from '../offer.js';
 import type { RemoteEngine } from '../remote-engine.js';
 import { encodeMessage, type StreamMessage } from './messages.js';
+import type { Flow } from './outflow.js';
 
 /** The chunks and the bytes of a whole stream. */
 export type StreamEnding = Extract<StreamMessage, { kind: 'end' }>;
@@ -118,6 +123,25 @@ export class StreamEnd {
       this.#awaited = new Deferred();
       await this.wait(this.#awaited.promise, call);
     }
+  }
+
+  /** Offers the memory of a chunk to the peer, and tells it. */
+  async offer(part: MemoryPart, access: Access, index: number): Promise<Offer> {
+    const offer = await part.offer({ access, to: this.peer, expires: this.timeout });
+    await this.wait(this.tell({ kind: 'chunk', index, token: offer.token }), 'stream');
+    return offer;
+  }
+
+  /** Tells the peer that all chunks have arrived, and ends the stream. */
+  async conclude(chunks: number, byteLength: number): Promise<void> {
+    await this.wait(this.tell({ kind: 'end', chunks, byteLength }), 'stream');
+    this.close();
+  }
+
+  /** What the bytes of the stream use, if they go through this pool. */
+  flow(pool: MemoryPool): Flow {
+    const { timeout, signal } = this;
+    return { pool, timeout, signal, fail: (error) => this.fail(error) };
   }
 
   /** Ends the stream with an error, and tells the peer. */

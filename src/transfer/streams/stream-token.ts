@@ -1,7 +1,7 @@
-import { errnoByCode } from '../../base/error-codes.js';
-import { FabricError, invalidArgValue } from '../../base/errors.js';
+import { invalidArgValue } from '../../base/errors.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
 import { isOf, seal, unseal, Writer } from '../sealed.js';
+import { checkEngines, checkExpiry } from '../token.js';
 
 /** The content of the token of a stream. */
 export interface StreamToken {
@@ -52,19 +52,10 @@ export function decodeStreamToken(
   const chunk = reader.count();
   const expires = reader.count();
   if (!reader.atEnd || given === undefined || chunk === 0) throw reader.malformed();
-  if (owner !== engines.owner)
-    throw invalidArgValue('token', 'is from another engine than this peer');
-  if (grantee !== engines.self)
-    throw invalidArgValue('token', 'is for another engine than this one');
+  checkEngines({ owner, grantee }, engines.owner, engines.self);
   if (given !== access) {
     throw invalidArgValue('token', given === 'write' ? 'is for an upload' : 'is for a download');
   }
-  const late = Date.now() - expires;
-  if (late > 0) {
-    throw new FabricError(errnoByCode.FI_EKEYREJECTED ?? errnoByCode.FI_EACCES, 'transfer', {
-      detail: `the token has expired ${late} ms ago, by the clock of this host`,
-      hint: 'ask the peer for another stream, and compare the clocks of the hosts',
-    });
-  }
+  checkExpiry(expires, 'stream');
   return { access: given, owner, grantee, stream, chunk, expires };
 }

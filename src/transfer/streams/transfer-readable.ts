@@ -4,54 +4,43 @@ import { Deferred } from '../../base/deferred.js';
 import { invalidState } from '../../base/errors.js';
 import { within } from '../../base/wait-options.js';
 import { checkFileRange, type FileRange } from './file-range.js';
+import { Run, type StreamFlow, type StreamReport } from './run.js';
 import { type ByteSink, FileSink } from './sinks.js';
-import type { StreamReport } from './transfer-writable.js';
 
 // Bytes of a part that a program reads. The write of a file takes one operation of the thread pool for each part.
 const PART = 256 * 1024;
 
 /** The other side of a stream object. */
-export interface IncomingFlow {
+export interface IncomingFlow extends StreamFlow {
   /** Moves all bytes to a sink. Resolves to their number. */
   run(sink: ByteSink): Promise<number>;
-  /** Ends the flow with an error. */
-  fail(error: unknown): void;
 }
 
 /** A stream of Node.js with the bytes of the memory of a peer. */
 export class TransferReadable extends Readable {
   readonly #flow: IncomingFlow;
-  #running: Promise<StreamReport> | undefined;
+  readonly #run: Run;
   #wanted: Deferred<void> | undefined;
 
   /** @internal */
   constructor(flow: IncomingFlow) {
     super({ highWaterMark: PART });
     this.#flow = flow;
+    this.#run = new Run(this, flow);
   }
 
-  #run(sink: ByteSink): Promise<StreamReport> {
-    const start = performance.now();
-    const running = this.#flow.run(sink).then(
-      (byteLength) => {
-        this.push(null);
-        return { byteLength, duration: performance.now() - start };
-      },
-      (error) => {
-        this.destroy(error);
-        throw error;
-      },
-    );
-    running.catch(() => {});
-    this.#running = running;
-    return running;
+  #start(sink: ByteSink): Promise<StreamReport> {
+    const moving = this.#flow.run(sink).then((byteLength) => {
+      this.push(null);
+      return byteLength;
+    });
+    return this.#run.start(moving);
   }
 
   /** @internal */
   override _read(): void {
     this.#wanted?.resolve();
-    if (this.#running === undefined)
-      this.#run({ take: (bytes, signal) => this.#take(bytes, signal) });
+    if (!this.#run.running) this.#start({ take: (bytes, signal) => this.#take(bytes, signal) });
   }
 
   // The program keeps the parts, so they are copies: the memory is that of the next chunk soon.
@@ -67,10 +56,7 @@ export class TransferReadable extends Readable {
 
   /** @internal */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#flow.fail(error ?? new DOMException('The stream was destroyed', 'AbortError'));
-    const done = () => callback(error);
-    if (this.#running === undefined) done();
-    else this.#running.then(done, done);
+    this.#run.end(error, callback);
   }
 
   /**
@@ -81,10 +67,10 @@ export class TransferReadable extends Readable {
    */
   async saveTo(file: FileHandle | FileRange): Promise<StreamReport> {
     const sink = new FileSink(checkFileRange('file', file));
-    if (this.#running !== undefined || this.destroyed)
+    if (this.#run.running || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
     this.on('error', () => {}); // the promise rejects
-    const report = await this.#run(sink);
+    const report = await this.#start(sink);
     this.resume();
     return report;
   }
