@@ -8,29 +8,18 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { setImmediate as turn } from 'node:timers/promises';
-import { inspect } from 'node:util';
-import { TransferEngine, type TransferReadable } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
-import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
-import { Receiver } from '../support/receiver.js';
+import { MAPPED_OR_NOT } from '../support/engines.js';
+import { CHUNK, streamPair } from '../support/stream-pairs.js';
 
-const CHUNK = 64 * 1024;
 const LENGTHS = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK + 7];
 
 /** Parts of some bytes, of different lengths. */
 function* partsOf(bytes: Uint8Array): Iterable<Uint8Array> {
   for (let at = 0, length = 1; at < bytes.length; at += length, length = (length * 7) % 90_001)
     yield bytes.subarray(at, at + length);
-}
-
-/** Two engines, each with a small pool. */
-async function streamPair(options: Parameters<typeof enginePair>[0], count = 6) {
-  const pair = await enginePair({ nics: 1, ...options });
-  const pool = { size: CHUNK, count };
-  return { ...pair, poolA: pair.a.pool(pool), poolB: pair.b.pool(pool) };
 }
 
 async function temporaryFile(): Promise<string> {
@@ -44,12 +33,6 @@ async function openFile(path: string, flags?: string) {
   onTestFinished(() => file.close());
   return file;
 }
-
-const errorOf = (promise: PromiseLike<unknown>): Promise<Error & { code?: string }> =>
-  Promise.resolve(promise).then(
-    () => expect.fail('did not fail'),
-    (error) => error,
-  );
 
 const providers = casesOf(MAPPED_OR_NOT, ([provider, mapped]) => mapped === (provider === 'tcp'));
 
@@ -165,11 +148,10 @@ describe.each(providers)('%s, mapped: %s', (provider, mapMemory) => {
   });
 });
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
-  const options = { provider };
-
-  test('written bytes arrive although the stream has not ended', async () => {
-    const { b, toA, toB } = await streamPair(options);
+test.each(['shm', 'tcp', 'efa'])(
+  '%s: written bytes arrive although the stream has not ended',
+  async (provider) => {
+    const { b, toA, toB } = await streamPair({ provider });
     const incoming = b.incoming({ from: toA });
     const writable = toB.writable(incoming.token);
     for (const word of ['one', 'two', 'three']) {
@@ -179,120 +161,8 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     }
     writable.end();
     await once(incoming, 'end');
-  });
-
-  test('a source that fails ends the stream of the peer with its reason, and frees the memory', async () => {
-    const { b, toA, toB, poolA, poolB } = await streamPair(options);
-    async function* failing() {
-      yield pattern(3 * CHUNK);
-      throw new Error('the disk is on fire');
-    }
-    const incoming = b.incoming({ from: toA, pool: poolB });
-    const [received, sent] = await Promise.all([
-      errorOf(buffer(incoming)),
-      errorOf(toB.upload(failing(), incoming.token, { pool: poolA })),
-    ]);
-    expect(sent.message).toBe('the disk is on fire');
-    expect(received).toMatchObject({ code: 'FI_ECONNABORTED' });
-    expect(received.message).toContain('the disk is on fire');
-
-    const memory = await b.allocate(4 * CHUNK);
-    const offer = await memory.offer({ access: 'write', to: toA });
-    const failed = await errorOf(toB.upload(failing(), offer.token, { pool: poolA }));
-    expect(failed.message).toBe('the disk is on fire');
-    expect(await errorOf(offer.arrived)).toMatchObject({ code: 'FI_ECANCELED' });
-    await offer.released;
-    await Promise.all([poolA.close(), poolB.close()]);
-  });
-
-  test('a reader that stops ends the stream of the peer, and frees the memory', async () => {
-    const { b, toA, toB, poolA, poolB } = await streamPair(options);
-    const endless = function* () {
-      for (;;) yield pattern(CHUNK);
-    };
-    const incoming = b.incoming({ from: toA, pool: poolB });
-    const uploading = errorOf(toB.upload(endless(), incoming.token, { pool: poolA }));
-    for await (const part of incoming) {
-      expect(part.length).toBeGreaterThan(0);
-      break;
-    }
-    expect(await uploading).toMatchObject({ code: 'FI_ECONNABORTED' });
-
-    const outgoing = b.outgoing({ to: toA, pool: poolB });
-    const sending = errorOf(outgoing.sendFrom(endless()));
-    for await (const _ of toB.download(outgoing.token, { pool: poolA })) break;
-    expect(await sending).toMatchObject({ code: 'FI_ECONNABORTED' });
-
-    const memory = await b.allocate(20 * CHUNK);
-    const offer = await memory.offer({ access: 'read', to: toA });
-    for await (const _ of toB.download(offer.token, { pool: poolA })) break;
-    expect(await errorOf(offer.arrived)).toMatchObject({ code: 'FI_ECANCELED' });
-    await Promise.all([poolA.close(), poolB.close()]);
-  });
-
-  test('a signal ends a stream with its reason', async () => {
-    const { b, toA, toB, poolA } = await streamPair(options);
-    const silent = new Readable({ read() {} });
-    const memory = await b.allocate(CHUNK);
-    const offer = await memory.offer({ access: 'write', to: toA });
-    const incoming = b.incoming({ from: toA });
-    for (const token of [offer.token, incoming.token]) {
-      const controller = new AbortController();
-      const { signal } = controller;
-      const uploading = errorOf(toB.upload(silent, token, { pool: poolA, signal }));
-      const reason = new Error('enough');
-      controller.abort(reason);
-      expect(await uploading).toBe(reason);
-    }
-    expect(silent.destroyed).toBe(true);
-    expect(await errorOf(buffer(incoming))).toMatchObject({ code: 'FI_ECONNABORTED' });
-    const aborted = AbortSignal.abort();
-    expect(() => toB.download('x', { signal: aborted })).toThrow(aborted.reason);
-  });
-
-  test('a peer whose engine closes ends its streams with FI_ECONNRESET', async () => {
-    const { a, b, toA, toB } = await streamPair(options);
-    const memory = await a.allocate(20 * CHUNK);
-    const offer = await memory.offer({ access: 'read', to: await a.peer(b.address) });
-    const incoming = b.incoming({ from: toA });
-    const outgoing = b.outgoing({ to: toA });
-    const download = toA.download(offer.token, { pool: b.pool({ size: CHUNK, count: 1 }) });
-    const writable = toB.writable(incoming.token);
-    writable.on('error', () => {});
-    writable.write('a');
-    await once(incoming, 'data');
-    await once(download, 'data');
-    download.pause();
-    download.on('error', () => {});
-    outgoing.write('b');
-    const ends = [incoming, outgoing].map((stream) => once(stream, 'error'));
-    await a.close();
-    for (const [error] of await Promise.all(ends))
-      expect(error.code).toMatch(/^FI_ECONN(RESET|ABORTED)$/);
-    expect(writable.errored).toMatchObject({ code: 'FI_ECANCELED' });
-    const rest = errorOf(buffer(download));
-    expect(await rest).toMatchObject({ code: expect.stringMatching(/^FI_/) });
-  });
-});
-
-test('a peer that is killed ends its streams, and the memory is free', async () => {
-  const settings = { liveness: 500, node: '127.0.0.1' };
-  const a = await TransferEngine.open({ provider: 'tcp', ...settings });
-  onTestFinished(() => a.close());
-  const receiver = new Receiver('tcp', 1, 0, settings);
-  const peer = await receiver.meet(a);
-  const pool = a.pool({ size: CHUNK, count: 4 });
-  const upload = peer.writable((await receiver.offer(20 * CHUNK)).token, { pool });
-  upload.write(pattern(2 * CHUNK + 1));
-  const incoming = a.incoming({ from: peer, pool });
-  const outgoing = a.outgoing({ to: peer, pool });
-  outgoing.write('x');
-  const ends = [upload, incoming, outgoing].map((stream) => once(stream, 'error'));
-  receiver.child.kill('SIGKILL');
-  for (const [error] of await Promise.all(ends))
-    expect(error).toMatchObject({ code: 'FI_ECONNRESET' });
-  await expect.poll(() => pool.stats().leased).toBe(0);
-});
+  },
+);
 
 describe('over tcp', () => {
   const options = { provider: 'tcp' };
@@ -321,114 +191,6 @@ describe('over tcp', () => {
       outgoing.sendFrom([bytes]),
     ]);
     expect([same(received, bytes), same(downloaded, bytes)]).toEqual([true, true]);
-  });
-
-  test('a token is for one stream, of one direction, from its engine, before it expires', async () => {
-    const { a, b, toA, toB } = await streamPair(options);
-    const incoming = b.incoming({ from: toA });
-    expect(() => toB.download(incoming.token)).toThrow('is for an upload');
-    expect(() => toB.writable(`${incoming.token.slice(0, -2)}AA`)).toThrow('was damaged');
-    expect(() => toA.writable(incoming.token)).toThrow('is from another engine');
-    const self = await b.peer(b.address);
-    expect(() => self.writable(incoming.token)).toThrow('is for another engine');
-    const first = toB.writable(incoming.token);
-    expect(() => toB.writable(incoming.token)).toThrow(
-      expect.objectContaining({ code: 'FI_EKEYREJECTED' }),
-    );
-    const ended = once(first, 'close');
-    first.end('x');
-    expect(String(await buffer(incoming))).toBe('x');
-    await ended;
-    const again = toB.writable(incoming.token);
-    expect((await once(again, 'error'))[0]).toMatchObject({ code: 'FI_ECONNABORTED' });
-
-    const late = b.incoming({ from: toA, expires: 1 });
-    const expired = Date.now() + 1;
-    expect((await once(late, 'error'))[0]).toMatchObject({ code: 'FI_ETIMEDOUT' });
-    while (Date.now() <= expired) await turn();
-    expect(() => toB.writable(late.token)).toThrow(
-      expect.objectContaining({ code: 'FI_EKEYREJECTED' }),
-    );
-    const memory = await b.allocate(CHUNK);
-    const offer = await memory.offer({ access: 'write', to: toA });
-    const writable = toB.writable(offer.token);
-    expect(() => toB.writable(offer.token)).toThrow(
-      expect.objectContaining({ code: 'FI_EKEYREJECTED' }),
-    );
-    writable.destroy();
-    expect(a.stats().transfers.running).toBe(0);
-  });
-
-  test('more bytes than the offered memory has are a RangeError, and nothing arrives', async () => {
-    const { b, toA, toB, poolA } = await streamPair(options);
-    const memory = await b.allocate(3 * CHUNK);
-    const offer = await memory.offer({ access: 'write', to: toA });
-    const error = await errorOf(toB.upload([pattern(4 * CHUNK)], offer.token, { pool: poolA }));
-    expect(error).toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
-    expect(await errorOf(offer.arrived)).toMatchObject({ code: 'FI_ECANCELED' });
-  });
-
-  test('a peer that does nothing ends a stream with FI_ETIMEDOUT', async () => {
-    const { b, toA, toB } = await streamPair(options);
-    const incoming = b.incoming({ from: toA }); // nobody reads it
-    const waiting = errorOf(toB.upload([pattern(10)], incoming.token, { timeout: 20 }));
-    expect(await waiting).toMatchObject({ code: 'FI_ETIMEDOUT' });
-    expect((await once(incoming, 'error'))[0]).toMatchObject({ code: 'FI_ECONNABORTED' });
-    const idle = b.incoming({ from: toA, timeout: 20 });
-    const writable = toB.writable(idle.token);
-    writable.on('error', () => {});
-    expect(await errorOf(buffer(idle))).toMatchObject({ code: 'FI_ETIMEDOUT' });
-  });
-
-  test('wrong arguments are refused', async () => {
-    const { a, b, toA, toB } = await streamPair(options);
-    const code = (call: () => unknown) => {
-      try {
-        call();
-      } catch (error) {
-        return (error as { code: string }).code;
-      }
-      return expect.fail('did not throw');
-    };
-    const wrong = (value: unknown) => value as never;
-    expect(code(() => b.incoming({ from: toB }))).toBe('ERR_INVALID_ARG_VALUE');
-    expect(code(() => b.incoming(wrong({ to: toA })))).toBe('ERR_INVALID_ARG_VALUE');
-    expect(code(() => b.outgoing({ to: wrong(1) }))).toBe('ERR_INVALID_ARG_TYPE');
-    expect(code(() => b.outgoing({ to: toA, pool: wrong({}) }))).toBe('ERR_INVALID_ARG_TYPE');
-    const incoming = b.incoming({ from: toA });
-    incoming.on('error', () => {});
-    for (const source of [undefined, null, 1, 'text', new Uint8Array(3), {}])
-      expect(
-        await errorOf(
-          toB.upload(wrong(source), b.incoming({ from: toA }).on('error', () => {}).token),
-        ),
-      ).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
-    expect(await errorOf(toB.upload(wrong(['text']), incoming.token))).toMatchObject({
-      code: 'ERR_INVALID_ARG_TYPE',
-    });
-    const readable = b.incoming({ from: toA }).on('error', () => {}) as TransferReadable;
-    expect(await errorOf(readable.saveTo(wrong('path')))).toMatchObject({
-      code: 'ERR_INVALID_ARG_TYPE',
-    });
-    await a.close();
-    expect(code(() => a.incoming({ from: toB }))).toBe('ERR_CLOSED');
-  });
-
-  test('console.log() shows no token', async () => {
-    const { b, toA, toB } = await streamPair(options);
-    const incoming = b.incoming({ from: toA }).on('error', () => {});
-    const outgoing = b.outgoing({ to: toA }).on('error', () => {});
-    const writable = toB.writable(incoming.token).on('error', () => {});
-    const download = toB.download(outgoing.token).on('error', () => {});
-    const texts = [incoming, outgoing, writable, download].map((stream) => inspect(stream));
-    expect(texts).toEqual([
-      'IncomingStream {}',
-      'OutgoingStream {}',
-      'TransferWritable {}',
-      'TransferReadable {}',
-    ]);
-    for (const stream of [incoming, outgoing, writable, download]) stream.destroy();
-    expect(inspect(incoming)).toBe('IncomingStream { destroyed: true }');
   });
 
   test('memory can be read and written as a stream', async () => {
