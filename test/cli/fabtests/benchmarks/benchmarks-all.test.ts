@@ -2,6 +2,7 @@ import { version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../../../dist/cli/shared/result.js';
 import { softefaEnvironment } from '../../../../dist/softefa/index.js';
+import { casesOf, quick } from '../../../support/cases.js';
 import { freePort } from '../../../support/free-port.js';
 import { runPair } from '../../../support/sides.js';
 
@@ -60,33 +61,48 @@ const withPort = (args: readonly string[], port: number) =>
     ? args.map((arg) => (arg === '-b' ? `-b=${port}` : arg))
     : [...args, `-E=${port}`];
 
-for (const { provider, both } of SETUPS) {
+for (const [index, { provider, both }] of SETUPS.entries()) {
+  // Quick: each command over one of the providers, in turn.
+  const commands = casesOf([...COMMANDS.entries()], ([i]) => i % SETUPS.length === index);
   describe(`over ${provider}`, () => {
-    test.each(COMMANDS.map((args) => [args.join(' '), args] as const))('%s', async (_, args) => {
-      const port = await freePort();
-      const { server, client } = await runPair(
-        [...withPort(args, port), '-p', provider, ...COMMON, ...releaseOf(provider, args)],
-        both,
-      );
-      expect({ ...server, stdout: '' }).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
-      expect({ ...client, stdout: '' }).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
-      const result: BenchmarkResult = JSON.parse(client.stdout);
-      expect(result).toMatchObject({ command: args[0], role: 'client' });
-      expect(result.device.provider).toContain(provider);
-      expect(result.device.rdma?.reads).toBe(
-        provider === 'efa' && reportsRdma ? 'device' : undefined,
-      );
-      expect(result.rows.map(({ size }) => size)).toEqual(SIZES);
-      for (const row of result.rows) {
-        expect(row.iterations).toBe(100);
-        expect(row.seconds).toBeGreaterThan(0);
-        expect(row.cpu?.peer).toBeGreaterThan(0);
-      }
-    });
+    test.each(commands.map(([, args]) => [args.join(' '), args] as const))(
+      '%s',
+      async (_, args) => {
+        const port = await freePort();
+        const { server, client } = await runPair(
+          [...withPort(args, port), '-p', provider, ...COMMON, ...releaseOf(provider, args)],
+          both,
+        );
+        expect({ ...server, stdout: '' }).toEqual({
+          code: 0,
+          signal: null,
+          stdout: '',
+          stderr: '',
+        });
+        expect({ ...client, stdout: '' }).toEqual({
+          code: 0,
+          signal: null,
+          stdout: '',
+          stderr: '',
+        });
+        const result: BenchmarkResult = JSON.parse(client.stdout);
+        expect(result).toMatchObject({ command: args[0], role: 'client' });
+        expect(result.device.provider).toContain(provider);
+        expect(result.device.rdma?.reads).toBe(
+          provider === 'efa' && reportsRdma ? 'device' : undefined,
+        );
+        expect(result.rows.map(({ size }) => size)).toEqual(SIZES);
+        for (const row of result.rows) {
+          expect(row.iterations).toBe(100);
+          expect(row.seconds).toBeGreaterThan(0);
+          expect(row.cpu?.peer).toBeGreaterThan(0);
+        }
+      },
+    );
   });
 }
 
-test('dgram-pingpong over udp and over efa', async () => {
+test.runIf(quick)('dgram-pingpong over udp and over efa', async () => {
   for (const [provider, both] of [
     ['udp', {}],
     ['efa', SETUPS[2].both],
@@ -99,7 +115,7 @@ test('dgram-pingpong over udp and over efa', async () => {
   }
 });
 
-test('pingpong over tcp, tagged and untagged', async () => {
+test.runIf(quick)('pingpong over tcp, tagged and untagged', async () => {
   for (const mode of ['msg', 'tagged']) {
     const port = String(await freePort());
     const args = ['pingpong', '-p', 'tcp', '-e', 'rdm', '-m', mode, '-c', '-B', port, '-P', port];
