@@ -185,6 +185,7 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload, const Buff
       eraseIfOver(*stream);
       return true;
     case FrameKind::kReset:
+      resetByPeer_.insert(frame.stream);
       add(EventKind::kReset, frame.stream, error);
       erase(frame.stream);
       wantsAcknowledgement_ = true;

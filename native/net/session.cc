@@ -119,7 +119,7 @@ Chunk Session::makeChunk(size_t length) const {
 Session::Taken Session::take(uint32_t stream, std::vector<Chunk>& bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (const Taken taken = toTake(found); taken != Taken::kBytes) return taken;
+  if (const Taken taken = toTake(stream, found); taken != Taken::kBytes) return taken;
   ByteQueue& inbound = found->inbound;
   size_t length = 0;
   do {
@@ -136,7 +136,7 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     Stream* const found = find(stream);
-    if (const Taken taken = toTake(found); taken != Taken::kBytes) return taken;
+    if (const Taken taken = toTake(stream, found); taken != Taken::kBytes) return taken;
     ByteQueue& inbound = found->inbound;
     length = 0;
     while (!inbound.empty() && length + inbound.front().size() <= room) {
@@ -156,9 +156,10 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
   return Taken::kBytes;
 }
 
-// What take() returns. After the end, the stream may be over; after nothing, kReadable follows.
-Session::Taken Session::toTake(Stream* stream) {
-  if (stream == nullptr) return Taken::kEnd;
+// What take() returns. After the end, the stream may be over; after nothing, kReadable or kReset
+// follows.
+Session::Taken Session::toTake(uint32_t id, Stream* stream) {
+  if (stream == nullptr) return isOver(id) ? Taken::kEnd : Taken::kNothing;
   if (!stream->inbound.empty()) return Taken::kBytes;
   if (stream->peerEnded) {
     eraseIfOver(*stream);
@@ -179,7 +180,10 @@ void Session::end(uint32_t stream) {
 void Session::destroy(uint32_t stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (found == nullptr) return;
+  if (found == nullptr) {
+    resetByPeer_.erase(stream);
+    return;
+  }
   if (!found->inbound.empty()) {
     resets_.push_back({stream, 0, FrameKind::kReset});
     return erase(stream);
@@ -199,7 +203,7 @@ void Session::reset(uint32_t stream, uint32_t error) {
 bool Session::hasPeerEnded(uint32_t stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const Stream* const found = find(stream);
-  return found == nullptr || found->peerEnded;
+  return found == nullptr ? isOver(stream) : found->peerEnded;
 }
 
 std::vector<Event> Session::takeEvents() {

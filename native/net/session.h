@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <node_api.h>
@@ -112,6 +113,7 @@ class Session {
   // Ends this side after the accepted bytes.
   void end(uint32_t stream);
   // Ends both sides. If the peer has sent bytes that the program has not taken, resets the stream.
+  // Must also be called after kReset.
   void destroy(uint32_t stream);
   void reset(uint32_t stream, uint32_t error);
   // The bytes that have arrived, or whether the end has. If there are none, kReadable follows.
@@ -218,7 +220,9 @@ class Session {
   void activate(Stream& stream);
   void erase(uint32_t stream);
   void eraseIfOver(const Stream& stream);
-  Taken toTake(Stream* stream);
+  Taken toTake(uint32_t id, Stream* stream);
+  // Whether both sides of a stream that is not there any more had ended.
+  bool isOver(uint32_t stream) const { return resetByPeer_.count(stream) == 0; }
   void grant(Stream& stream);
   Chunk makeChunk(size_t length) const;
   void mayGrow(Chunk& chunk, size_t length) const;
@@ -265,8 +269,9 @@ class Session {
   const std::shared_ptr<BufferPool> places_;  // what the peer reads; null: it reads nothing
   mutable std::mutex mutex_;
   std::unordered_map<uint32_t, std::unique_ptr<Stream>> streams_;
-  uint32_t lastOwn_;       // stream of this side
-  uint32_t lastPeer_ = 0;  // stream of the peer
+  uint32_t lastOwn_;                          // stream of this side
+  uint32_t lastPeer_ = 0;                     // stream of the peer
+  std::unordered_set<uint32_t> resetByPeer_;  // and the program has not destroyed them
   std::vector<Event> events_;
   std::atomic<bool> hasEvents_{false};
 

@@ -309,7 +309,7 @@ export class Session implements Carried {
         owner?.writable();
         break;
       case NetEvent.Reset:
-        this.#remove(stream);
+        this.destroy(stream);
         owner?.reset(value);
         break;
       case NetEvent.Delivered:

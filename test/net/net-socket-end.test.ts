@@ -224,3 +224,21 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { serve, open, pair, jo
     expect(peer.destroyed).toBe(true);
   });
 });
+
+// Over TCP, Linux may lose a reset.
+describe.each(libraries.filter(([name]) => name !== 'node:net'))('%s', (_name, { pair }) => {
+  test('a program that reads before it learns of a reset gets the error, not the end', async () => {
+    const [client, peer] = await pair({ allowHalfOpen: true });
+    const events = eventsOf(client, 'end', 'error', 'close');
+    const closed = closeOf(client);
+    client.end();
+    peer.write(Buffer.alloc(100_000));
+    while (client.readableLength === 0) await turn(); // in part
+    peer.resetAndDestroy();
+    await turn(); // sends the reset
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    client.resume();
+    expect(await closed).toBe(true);
+    expect(events).toEqual(['error', 'close']);
+  });
+});
