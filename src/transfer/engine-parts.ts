@@ -1,7 +1,6 @@
-import { countAsHandled } from '../base/cancellation.js';
 // What a transfer engine consists of, and how it is opened and closed.
-
 import { randomBytes } from 'node:crypto';
+import { countAsHandled } from '../base/cancellation.js';
 import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import { Activity } from './activity.js';
@@ -203,7 +202,7 @@ function endAllWith(parts: EngineParts, peer: RemoteEngine, reason: string): voi
   queue.lost(peer, reason);
   mail.lost(peer.identity, detail);
   barriers.left(peer.identity, () => peerLost(reason, true));
-  streams.fail(() => peerLost(reason, true), peer);
+  streams.lost(peer, () => peerLost(reason, true));
   for (const offer of events.offers.values()) offer.lost(peer, detail);
 }
 
@@ -218,7 +217,7 @@ function peerLeft(
   peer.left(reason);
   mail.left(identity);
   barriers.left(identity, () => peer.absent());
-  streams.fail(() => peer.absent(), peer);
+  streams.lost(peer, () => peer.absent());
   announcer.peerChanged(peer, reason);
 }
 

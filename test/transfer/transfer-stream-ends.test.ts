@@ -112,6 +112,22 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const rest = errorOf(buffer(download));
     expect(await rest).toMatchObject({ code: expect.stringMatching(/^FI_/) });
   });
+
+  test('streams whose bytes have arrived end well if the engine of the peer closes at once', async () => {
+    const { a, b, toA, toB } = await streamPair(options);
+    const bytes = pattern(3 * 1024 * 1024 + 1);
+    const incoming = b.incoming({ from: toA }).once('readable', () => {}); // read when the peer has left
+    const outgoing = b.outgoing({ to: toA });
+    const finished = once(outgoing.end(bytes), 'finish');
+    await toB.upload([bytes], incoming.token);
+    expect((await buffer(toB.download(outgoing.token))).equals(bytes)).toBe(true);
+    const closing = a.close();
+    // The last messages of the streams and that of the closed engine come together.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    await Promise.all([finished, closing]);
+    await expect.poll(() => toA.state).toBe('lost');
+    expect((await buffer(incoming)).equals(bytes)).toBe(true);
+  });
 });
 
 test('a peer that is killed ends its streams, and the memory is free', async () => {

@@ -110,6 +110,11 @@ export class StreamEnd {
     return this.#ended.promise;
   }
 
+  /** Whether the peer has told the end. It does so when all chunks have arrived. */
+  get hasAll(): boolean {
+    return this.#chunks !== undefined;
+  }
+
   /** The token of the next chunk. Undefined after the last one. */
   async nextToken(call: string): Promise<string | undefined> {
     const index = this.#next++;

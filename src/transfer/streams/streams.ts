@@ -13,6 +13,8 @@ export type StreamLimits = ConstructorParameters<typeof StreamEnd>[3];
 /** A stream that can fail. */
 interface OpenStream {
   readonly peer: RemoteEngine;
+  /** Whether it needs nothing more of the peer. */
+  readonly hasAll?: boolean;
   fail(error: unknown): void;
 }
 
@@ -97,10 +99,19 @@ export class Streams {
     await peer.send(encodeMessage(message), Channel.Stream);
   }
 
-  /** Ends the streams of a peer, or all, with an error. */
-  fail(reason: () => Error, peer?: RemoteEngine): void {
-    for (const open of [...this.#owned.values(), ...this.#used.values(), ...this.#ofMemory]) {
-      if (peer === undefined || open.peer === peer) open.fail(reason());
-    }
+  /** Ends all streams with an error. */
+  fail(reason: () => Error): void {
+    for (const open of this.#open()) open.fail(reason());
+  }
+
+  /** Ends the streams of a peer that is gone. Those whose last messages were delivered just before end well. */
+  lost(peer: RemoteEngine, reason: () => Error): void {
+    setImmediate(() => {
+      for (const open of this.#open()) if (open.peer === peer && !open.hasAll) open.fail(reason());
+    });
+  }
+
+  #open(): OpenStream[] {
+    return [...this.#owned.values(), ...this.#used.values(), ...this.#ofMemory];
   }
 }
