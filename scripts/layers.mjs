@@ -63,7 +63,7 @@ const layerOf = (file) =>
 /** The relative paths that a file imports or includes. */
 function used(file, text) {
   if (/\.(h|cc)$/.test(file))
-    return [...contributing.matchAll(/^#include "([^"]+)"/gm)].map(([, path]) => path);
+    return [...text.matchAll(/^#include "([^"]+)"/gm)].map(([, path]) => path);
   const { importedFiles } = ts.preProcessFile(text, true, true);
   return importedFiles.map(({ fileName }) => fileName).filter((path) => path.startsWith('.'));
 }
