@@ -12,7 +12,7 @@ const rows = textOf('SECURITY.md')
 test('there are lines', () => expect(rows.length).toBeGreaterThan(20));
 
 test.each(rows)('%s%s: %s', (_, _what, source) => {
-  const [, file] = /^`(test\/[\w/-]+\.(?:(?:unit\.)?test\.ts|cc))`$/.exec(source) ?? [];
+  const [, file] = /^`(test\/[\w/-]+\.(?:(?:unit\.|slow\.)?test\.ts|cc))`$/.exec(source) ?? [];
   const text = readFileSync(join(root, file ?? source), 'utf8');
   expect(text).toMatch(/\btest\b.*\(|\bTEST\(|LLVMFuzzerTestOneInput|FUZZ/);
 });

@@ -20,9 +20,16 @@ export const casesOf = <T>(all: readonly T[], isQuick: (each: T) => boolean): T[
 const withDrivers = <P extends string>(providers: readonly P[]) =>
   providers.flatMap((provider) => drivers.map((driver) => ({ provider, driver })));
 
-/** Quick: each driver on efa, and the thread on the other providers. */
+// The drivers of the tier `quick`: each driver, and each provider.
+const QUICK_DRIVERS = new Map<string, readonly string[]>([
+  ['efa', ['thread', 'loop']],
+  ['shm', ['thread']],
+  ['tcp', ['manual']],
+  ['tcp;ofi_rxm', ['manual']],
+]);
+
 export const isQuick = ({ provider, driver }: { provider: string; driver: string }): boolean =>
-  provider === 'efa' || driver === 'thread';
+  QUICK_DRIVERS.get(provider)?.includes(driver) ?? false;
 
 const allCombinations = withDrivers(PROVIDERS);
 

@@ -6,10 +6,11 @@ import { pattern, same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { runCleanly, tally } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
 const SIZE = 4 << 20;
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
+describe.each(casesOf(PROVIDERS, (provider) => provider !== 'tcp'))('%s', (provider) => {
   const options = { provider, nics: 2 };
 
   test('a closed offer rejects, and its token opens nothing any more', async () => {
