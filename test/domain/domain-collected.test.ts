@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { casesOf, processCombinations } from '../support/cases.js';
+import { casesOf, longCombinations, processCombinations } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
 
@@ -12,7 +12,9 @@ describe.each(processCombinations)('$provider, $driver driver', ({ provider, dri
     const warning = /LibfabricWarning: A Domain was garbage collected before close\(\)/;
     await collects([provider, driver, 'domain'], 'LibfabricWarning', warning);
   });
+});
 
+describe.each(longCombinations)('$provider, $driver driver', ({ provider, driver }) => {
   test('endpoints, queues and vectors that are collected stay open until the domain closes', async () => {
     await collects([provider, driver, 'objects'], 'closed');
   });
