@@ -326,6 +326,11 @@ export class RemoteEngine {
     return this.#outboxes[channel].send(this, message);
   }
 
+  /** @internal Passes on the messages of a channel now, not at the end of this turn of the event loop. */
+  sendNow(channel: Channel): void {
+    this.#outboxes?.[channel].flush();
+  }
+
   /** @internal Tells the peer that a packet of its messages was taken. */
   take(channel: Channel, sequence: number): void {
     this.#confirmations.add(channel, sequence);

@@ -121,10 +121,14 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const finished = once(outgoing.end(bytes), 'finish');
     await toB.upload([bytes], incoming.token);
     expect((await buffer(toB.download(outgoing.token))).equals(bytes)).toBe(true);
+    const short = b.incoming({ from: toA }); // offers a second chunk, which is not used
+    const read = buffer(short);
+    await toB.upload([Buffer.from('short')], short.token);
     const closing = a.close();
     // The last messages of the streams and that of the closed engine come together.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     await Promise.all([finished, closing]);
+    expect(String(await read)).toBe('short');
     await expect.poll(() => toA.state).toBe('lost');
     expect((await buffer(incoming)).equals(bytes)).toBe(true);
   });

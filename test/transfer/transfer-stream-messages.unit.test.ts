@@ -1,10 +1,11 @@
 // The messages of streams, and those of peers that do not follow the protocol.
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   type AddressedMessage,
   decodeMessage,
   encodeMessage,
 } from '../../dist/transfer/streams/messages.js';
+import { OfferedOrigin } from '../../dist/transfer/streams/origins.js';
 import { StreamEnd } from '../../dist/transfer/streams/stream-end.js';
 
 const MESSAGES: AddressedMessage['message'][] = [
@@ -48,7 +49,7 @@ test('a reason that is too long is cut', () => {
 /** An end of a stream whose peer takes messages. */
 function endOf(timeout = 10_000) {
   const sent: Uint8Array[] = [];
-  const peer = { send: async (bytes: Uint8Array) => void sent.push(bytes) } as never;
+  const peer = { send: async (bytes: Uint8Array) => void sent.push(bytes), sendNow() {} } as never;
   let closed = 0;
   const limits = { timeout, signal: undefined };
   const end = new StreamEnd(peer, 1, false, limits, () => {
@@ -85,4 +86,45 @@ test('a second end changes nothing', async () => {
   end.arrived({ kind: 'end', chunks: 9, byteLength: 9 });
   expect(await end.nextToken('download')).toBeUndefined();
   expect(await end.ended).toMatchObject({ chunks: 0, byteLength: 0 });
+});
+
+test('the reason of a failure is sent before the transfers of the stream end', () => {
+  const order: string[] = [];
+  const peer = {
+    send: async (bytes: Uint8Array) => void order.push(decodeMessage(bytes)!.message.kind),
+    sendNow: () => order.push('now'),
+  } as never;
+  const end = new StreamEnd(peer, 1, false, { timeout: 1000, signal: undefined }, () => {});
+  end.signal.addEventListener('abort', () => order.push('aborted'));
+  end.fail(new Error('the program has stopped'));
+  expect(order).toEqual(['failed', 'now', 'aborted']);
+});
+
+describe('the memory of a chunk that is offered before the number of chunks is known', () => {
+  const left = new Error('the peer has left');
+  const failing = { token: 'token', arrived: Promise.reject(left) };
+  failing.arrived.catch(() => {});
+
+  const nextOf = (end: StreamEnd, offer: () => Promise<unknown>) => {
+    const lease = { offer, release() {} };
+    const pool = { size: 10, acquire: async () => lease } as never;
+    return new OfferedOrigin(end, { pool, signal: end.signal, timeout: 1000 }).next();
+  };
+
+  test('may fail if the chunk does not exist', async () => {
+    const { end } = endOf();
+    const next = nextOf(end, async () => failing);
+    const other = nextOf(end, () => Promise.reject(left));
+    end.arrived({ kind: 'end', chunks: 0, byteLength: 0 });
+    expect(await other).toBe(undefined);
+    expect(await (await next)?.arrived).toBe(0);
+  });
+
+  test('fails the stream if the chunk exists, or if nobody knows', async () => {
+    const { end } = endOf();
+    await expect(nextOf(end, () => Promise.reject(left))).rejects.toBe(left);
+    const next = nextOf(end, async () => failing);
+    end.arrived({ kind: 'end', chunks: 1, byteLength: 3 });
+    await expect((await next)?.arrived).rejects.toBe(left);
+  });
 });

@@ -91,35 +91,47 @@ export class OfferedOrigin implements Origin {
   readonly guesses = true;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
-  #chunks = Number.POSITIVE_INFINITY;
   #byteLength = 0;
   #index = 0;
 
   constructor(end: StreamEnd, limits: Limits) {
     this.#end = end;
     this.#limits = limits;
-    end.ended.then(({ chunks, byteLength }) => {
-      this.#chunks = chunks;
+    end.ended.then(({ byteLength }) => {
       this.#byteLength = byteLength;
     });
   }
 
   async next(): Promise<Inbound | undefined> {
     const index = this.#index++;
-    if (index >= this.#chunks) return undefined;
-    return inboundOf(this.#limits, this.#limits.pool.size, (lease) => this.#offer(lease, index));
+    if (index >= this.#end.chunks) return undefined;
+    const begun = inboundOf(this.#limits, this.#limits.pool.size, (lease) =>
+      this.#offer(lease, index),
+    );
+    return this.#unlessUnused(index, begun, undefined);
+  }
+
+  // The failure of a chunk that was begun after the last one is none. The peer may have left.
+  async #unlessUnused<T>(index: number, promise: Promise<T>, unused: T): Promise<T> {
+    try {
+      return await promise;
+    } catch (error) {
+      if (index < this.#end.chunks || this.#end.signal.aborted) throw error;
+      return unused;
+    }
   }
 
   async #offer(lease: MemoryLease, index: number): Promise<{ arrived: Promise<number> }> {
     const offer = await this.#end.offer(lease, 'write', index);
     const arrived = offer.arrived.then(({ length }) => length);
     const isUnused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
-    return { arrived: this.#end.wait(Promise.race([arrived, isUnused]), 'stream') };
+    const first = this.#end.wait(Promise.race([arrived, isUnused]), 'stream');
+    return { arrived: this.#unlessUnused(index, first, 0) };
   }
 
   async end(chunks: number, byteLength: number): Promise<void> {
     this.#end.close();
-    if (chunks === this.#chunks && byteLength === this.#byteLength) return;
+    if (chunks === this.#end.chunks && byteLength === this.#byteLength) return;
     throw new TransferError(errnoOf('FI_EIO'), true, {
       detail: `${byteLength} bytes have arrived, and the peer has sent ${this.#byteLength}`,
     });

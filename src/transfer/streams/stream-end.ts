@@ -38,7 +38,7 @@ export class StreamEnd {
   readonly #tokens = new Map<number, string>(); // of chunks that nobody has asked for
   #next = 0;
   #awaited: Deferred<void> | undefined;
-  #chunks: number | undefined;
+  #chunks = Number.POSITIVE_INFINITY;
   readonly #closed: () => void;
   #isClosed = false;
 
@@ -75,7 +75,7 @@ export class StreamEnd {
         this.#awaited?.resolve();
         break;
       case 'end':
-        this.#chunks ??= message.chunks;
+        if (!this.hasAll) this.#chunks = message.chunks;
         this.#ended.resolve(message);
         this.#awaited?.resolve();
         break;
@@ -112,7 +112,12 @@ export class StreamEnd {
 
   /** Whether the peer has told the end. It does so when all chunks have arrived. */
   get hasAll(): boolean {
-    return this.#chunks !== undefined;
+    return Number.isFinite(this.#chunks);
+  }
+
+  /** How many chunks there are. Infinity until the peer has told the end. */
+  get chunks(): number {
+    return this.#chunks;
   }
 
   /** The token of the next chunk. Undefined after the last one. */
@@ -124,7 +129,7 @@ export class StreamEnd {
         this.#tokens.delete(index);
         return token;
       }
-      if (this.#chunks !== undefined && index >= this.#chunks) return undefined;
+      if (index >= this.#chunks) return undefined;
       this.#awaited = new Deferred();
       await this.wait(this.#awaited.promise, call);
     }
@@ -152,9 +157,10 @@ export class StreamEnd {
   /** Ends the stream with an error, and tells the peer. */
   fail(error: unknown): void {
     if (this.#isClosed) return;
-    this.#end(error);
     const reason = error instanceof Error ? error.message : String(error);
     this.tell({ kind: 'failed', reason }).catch(() => {}); // the peer may be gone
+    this.peer.sendNow(Channel.Stream); // before the transfers end, which the peer would take for the reason
+    this.#end(error);
   }
 
   #end(error: unknown): void {
