@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { finished, pipeline } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';
+import { block } from '../support/event-loop.js';
 import {
   closeOf,
   eventsOf,
@@ -236,7 +237,7 @@ describe.each(libraries.filter(([name]) => name !== 'node:net'))('%s', (_name, {
     while (client.readableLength === 0) await turn(); // in part
     peer.resetAndDestroy();
     await turn(); // sends the reset
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    block(50);
     client.resume();
     expect(await closed).toBe(true);
     expect(events).toEqual(['error', 'close']);

@@ -20,7 +20,7 @@ export const casesOf = <T>(all: readonly T[], isQuick: (each: T) => boolean): T[
 const withDrivers = <P extends string>(providers: readonly P[]) =>
   providers.flatMap((provider) => drivers.map((driver) => ({ provider, driver })));
 
-// The drivers of the tier `quick`: each driver, and each provider.
+// The drivers of each provider in the tier `quick`.
 const QUICK_DRIVERS = new Map<string, readonly string[]>([
   ['efa', ['thread', 'loop']],
   ['shm', ['thread']],
@@ -28,6 +28,7 @@ const QUICK_DRIVERS = new Map<string, readonly string[]>([
   ['tcp;ofi_rxm', ['manual']],
 ]);
 
+/** Quick: each provider and each driver, and efa, which the package is for, with two. */
 export const isQuick = ({ provider, driver }: { provider: string; driver: string }): boolean =>
   QUICK_DRIVERS.get(provider)?.includes(driver) ?? false;
 

@@ -8,6 +8,7 @@ import { inspect } from 'node:util';
 import { TransferEngine, type TransferReadable } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
+import { block } from '../support/event-loop.js';
 import { Receiver } from '../support/receiver.js';
 import { CHUNK, streamPair } from '../support/stream-pairs.js';
 
@@ -126,7 +127,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await toB.upload([Buffer.from('short')], short.token);
     const closing = a.close();
     // The last messages of the streams and that of the closed engine come together.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    block(100);
     await Promise.all([finished, closing]);
     expect(String(await read)).toBe('short');
     await expect.poll(() => toA.state).toBe('lost');

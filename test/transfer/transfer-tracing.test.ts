@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Transfer, TransferEngineOptions, TransferTraceMessage } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { enginePair } from '../support/engines.js';
+import { block } from '../support/event-loop.js';
 import { FAILS, record, SUCCEEDS } from '../support/traces.js';
 
 const SIZE = 1 << 20;
@@ -17,11 +18,6 @@ async function sides(options: TransferEngineOptions) {
   const into = await b.allocate(SIZE);
   const { token } = await into.offer({ access: 'write', to: toA, repeat: true });
   return { a, b, toA, toB, from, into, token };
-}
-
-/** Blocks the event loop, so that its timers are due before anything else. */
-function block(milliseconds: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
 describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
@@ -68,7 +64,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await turn();
     const late = write('late', { timeout: 1 });
     const lateInQueue = write('late in the queue', { timeout: 1 });
-    block(50);
+    block(50); // the timers are due before anything else
     expect(await Promise.all([late, lateInQueue].map(outcome))).toEqual([
       'FI_ETIMEDOUT',
       'FI_ETIMEDOUT',

@@ -91,15 +91,11 @@ export class OfferedOrigin implements Origin {
   readonly guesses = true;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
-  #byteLength = 0;
   #index = 0;
 
   constructor(end: StreamEnd, limits: Limits) {
     this.#end = end;
     this.#limits = limits;
-    end.ended.then(({ byteLength }) => {
-      this.#byteLength = byteLength;
-    });
   }
 
   async next(): Promise<Inbound | undefined> {
@@ -131,9 +127,10 @@ export class OfferedOrigin implements Origin {
 
   async end(chunks: number, byteLength: number): Promise<void> {
     this.#end.close();
-    if (chunks === this.#end.chunks && byteLength === this.#byteLength) return;
+    const sent = this.#end.ending;
+    if (chunks === sent?.chunks && byteLength === sent.byteLength) return;
     throw new TransferError(errnoOf('FI_EIO'), true, {
-      detail: `${byteLength} bytes have arrived, and the peer has sent ${this.#byteLength}`,
+      detail: `${byteLength} bytes have arrived, and the peer has sent ${sent?.byteLength ?? 0}`,
     });
   }
 }

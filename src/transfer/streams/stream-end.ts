@@ -38,7 +38,7 @@ export class StreamEnd {
   readonly #tokens = new Map<number, string>(); // of chunks that nobody has asked for
   #next = 0;
   #awaited: Deferred<void> | undefined;
-  #chunks = Number.POSITIVE_INFINITY;
+  #ending: StreamEnding | undefined;
   readonly #closed: () => void;
   #isClosed = false;
 
@@ -75,7 +75,7 @@ export class StreamEnd {
         this.#awaited?.resolve();
         break;
       case 'end':
-        if (!this.hasAll) this.#chunks = message.chunks;
+        this.#ending ??= message;
         this.#ended.resolve(message);
         this.#awaited?.resolve();
         break;
@@ -110,14 +110,19 @@ export class StreamEnd {
     return this.#ended.promise;
   }
 
+  /** What the peer has told of the end. Undefined before it. */
+  get ending(): StreamEnding | undefined {
+    return this.#ending;
+  }
+
   /** Whether the peer has told the end. It does so when all chunks have arrived. */
   get hasAll(): boolean {
-    return Number.isFinite(this.#chunks);
+    return this.#ending !== undefined;
   }
 
   /** How many chunks there are. Infinity until the peer has told the end. */
   get chunks(): number {
-    return this.#chunks;
+    return this.#ending?.chunks ?? Number.POSITIVE_INFINITY;
   }
 
   /** The token of the next chunk. Undefined after the last one. */
@@ -129,7 +134,7 @@ export class StreamEnd {
         this.#tokens.delete(index);
         return token;
       }
-      if (index >= this.#chunks) return undefined;
+      if (index >= this.chunks) return undefined;
       this.#awaited = new Deferred();
       await this.wait(this.#awaited.promise, call);
     }
