@@ -44,7 +44,8 @@ export class FabricSocket extends SessionDuplex {
   #isReferenced = true;
   #wantsBytes = false;
   readonly #onread: MemoryReader | undefined;
-  #isCut = false; // the session has ended after the peer's side of the socket
+  /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
+  #loss: Error | undefined;
   #bytesRead = 0;
   #bytesWritten = 0;
 
@@ -144,22 +145,35 @@ export class FabricSocket extends SessionDuplex {
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
-    reset: (errno) => {
-      this.stream = 0;
-      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
-    },
     fellBack: (error) => this.emit('fallback', error),
     lostNic: (error) => this.emit('nicLost', error),
-    lost: (error) => {
-      if (error === undefined) {
-        this.#isCut = true;
-        this.#sendUnsent();
+    lost: (error, isWhole) => {
+      if (this.destroyed || this.#loss) return;
+      if (this.readableEnded || this.connecting || (!isWhole && this.#isUnread)) {
+        this.destroy(error);
         return;
       }
-      this.stream = 0;
-      this.destroy(error);
+      this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
+      this.#failWriter();
+      this.#takeWanted();
     },
   };
+
+  // As in node:net, what nobody reads keeps no socket open that the peer has left.
+  get #isUnread(): boolean {
+    const hasReader = this.#onread !== undefined || this.listenerCount('readable') > 0;
+    return this.readableFlowing === null && !hasReader;
+  }
+
+  // A writer does not fail before what has arrived is delivered: its error would destroy the socket. If the program reads
+  // nothing at the moment, it may wait for this writer.
+  #failWriter(): void {
+    if (this.#unsent === undefined || this.#loss === undefined) return;
+    if (this.readableFlowing && !this.readableEnded) return;
+    const { done } = this.#unsent;
+    this.#unsent = undefined;
+    done(this.#loss);
+  }
 
   /** @internal */
   override _read(): void {
@@ -179,13 +193,19 @@ export class FabricSocket extends SessionDuplex {
     const { session, stream } = this;
     if (session === undefined || stream === 0) return;
     if (this.#onread) {
-      if (!this.#onread.read(this.#takeInto)) return;
-      this.#wantsBytes = false;
-      this.#pushEnd();
+      if (this.#onread.read(this.#takeInto)) {
+        this.#wantsBytes = false;
+        this.#pushEnd();
+      } else if (!this.#onread.isStopped && this.#loss) {
+        this.destroy(this.#loss);
+      }
       return;
     }
     const bytes = session.take(stream);
-    if (bytes === undefined) return;
+    if (bytes === undefined) {
+      if (this.#loss) this.#delivered(this.#loss);
+      return;
+    }
     this.#wantsBytes = false;
     this.#timeout.refresh();
     if (bytes === null) {
@@ -205,14 +225,27 @@ export class FabricSocket extends SessionDuplex {
     return length;
   };
 
+  // The program gets the loss after the bytes.
+  #delivered(loss: Error): void {
+    if (this.readableLength === 0) {
+      this.destroy(loss);
+      return;
+    }
+    this.#wantsBytes = false;
+    this.push(Buffer.alloc(0)); // the next read() calls _read() again
+  }
+
   #pushEnd(): void {
+    if (this.#loss) this.once('end', () => this.#failWriter());
     this.push(null);
     this.read(0); // emits 'end', although nobody reads
   }
 
   override pause(): this {
     if (this.#onread) this.#onread.isStopped = true;
-    return super.pause();
+    super.pause();
+    if (this.#loss) process.nextTick(() => this.#failWriter());
+    return this;
   }
 
   override resume(): this {
@@ -266,9 +299,8 @@ export class FabricSocket extends SessionDuplex {
     const unsent = this.#unsent;
     const session = this.session;
     if (unsent === undefined || session === undefined) return;
-    if (this.#isCut) {
-      this.#unsent = undefined;
-      unsent.done(connectionError('EPIPE', 'the peer is gone', 'write'));
+    if (this.#loss) {
+      this.#failWriter();
       return;
     }
     this.#timeout.refresh();
