@@ -64,8 +64,8 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     Stream* const found = find(stream);
-    // The program learns of it by an event.
-    if (found == nullptr || found->isEnding || found->wasReset) return length;
+    if (found == nullptr || found->isEnding) return length;  // the program learns of it by an event
+    if (found->wasReset) return 0;                           // kReset follows instead of kWritable
     ByteQueue& backlog = found->backlog;
     accepted = std::min(length, Stream::kBacklog - std::min(Stream::kBacklog, backlog.size()));
     found->writerWaits = accepted < length;
@@ -89,7 +89,8 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (found == nullptr || found->wasReset) return length;
+  if (found == nullptr) return length;
+  if (found->wasReset) return 0;
   for (Chunk& chunk : chunks) found->backlog.push(std::move(chunk));
   activate(*found);
   return accepted;

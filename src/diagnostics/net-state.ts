@@ -32,6 +32,8 @@ export interface NetSessionState {
   readonly path: string;
   /** Why they do, although the program asked for the fabric. */
   readonly fallback: string | null;
+  /** The control connection. `'asking'`: it has ended, and the peer has not shown yet that it is alive. */
+  readonly control: 'open' | 'asking' | 'lost';
   readonly nics: readonly { readonly nic: string; readonly state: 'up' | 'lost' }[];
   /** Packets that the peer has not acknowledged. */
   readonly unacknowledged: number;

@@ -323,7 +323,8 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#error = error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed');
     const session = this.#session;
     this.#writer.flush();
-    if (session && this.#stream > 0) session.destroy(this.#stream, !this.#writer.isEmpty);
+    const isCut = !this.#writer.isEmpty || Boolean(this.#early) || !this.#reader.isEmpty;
+    if (session && this.#stream > 0) session.destroy(this.#stream, isCut);
     this.#stream = 0;
     if (session && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;

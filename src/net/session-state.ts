@@ -17,6 +17,7 @@ export function stateOf(session: Session, nics: NetSessionState['nics']): NetSes
     remoteAddress: remoteAddress ?? null,
     remotePort: remotePort ?? null,
     path: session.path,
+    control: session.controlState,
     fallback: session.fallback?.message ?? null,
     nics,
     unacknowledged,

@@ -109,6 +109,12 @@ export class Session implements Carried {
     return this.#links.any ? this.#links.provider : 'control';
   }
 
+  /** @internal */
+  get controlState(): NetSessionState['control'] {
+    if (!this.#controlPath.isLost) return 'open';
+    return this.#inquiry ? 'asking' : 'lost';
+  }
+
   /** Why packets travel over the control connection, although the program asked for the fabric. */
   get fallback(): Error | undefined {
     return this.#fallback;
@@ -351,6 +357,7 @@ export class Session implements Carried {
         break;
       case NetEvent.Answered:
         this.#inquiry?.stop();
+        this.#inquiry = undefined;
         break;
       case NetEvent.Left:
         this.fail(connectionError('ECONNRESET', 'the peer has closed the session', 'read'));

@@ -51,8 +51,43 @@ test("with require: 'fabric' it fails instead", async () => {
 });
 
 describe.each(['shm', 'efa'])('%s', (provider) => {
-  test('a control connection that is cut ends the sockets with ECONNRESET', async () => {
+  test('sockets of living peers do not end with their control connection', async () => {
+    const [client, peer, connections] = await pairThroughProxy({ provider });
+    for (const each of connections) each.resetAndDestroy();
+    const controls = () => dumpState().netSessions.map(({ control }) => control);
+    while (controls().join() !== 'lost,lost') await new Promise(setImmediate);
+    const bytes = pattern(300_000);
+    client.end(bytes);
+    expect((await bytesOf(peer)).equals(bytes)).toBe(true);
+    peer.end('last');
+    expect((await bytesOf(client)).toString()).toBe('last');
+  });
+
+  test('a session whose control connection is cut ends when its server closes', async () => {
+    const [client, peer, connections, server] = await pairThroughProxy({ provider });
+    for (const each of connections) each.resetAndDestroy();
+    await once(client.end(), 'close');
+    if (!peer.closed) await once(peer, 'close');
+    server.close();
+    while (dumpState().netSessions.length > 0) await new Promise(setImmediate);
+  });
+
+  test('a peer that is killed is ECONNRESET before its NICs count as lost', async () => {
     const [server, port] = await serve({ provider });
+    const args = [JSON.stringify({ provider }), String(port), 'stays'];
+    const child = fork(program('net-client'), args, {
+      execArgv: [],
+      env: { ...process.env, ...withSoftefa() },
+    });
+    const [socket] = await once(server, 'connection');
+    await once(socket.resume(), 'data');
+    const failed = once(socket, 'error');
+    child.kill('SIGKILL');
+    expect((await failed)[0].code).toBe('ECONNRESET');
+  });
+
+  async function pairThroughProxy(options: object) {
+    const [server, port] = await serve({ ...options, allowHalfOpen: true });
     const cut = tcp.createServer((near) => {
       const far = tcp.connect(port, '127.0.0.1');
       near.pipe(far).pipe(near);
@@ -63,12 +98,10 @@ describe.each(['shm', 'efa'])('%s', (provider) => {
     await once(cut.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void cut.close());
     const through = (cut.address() as tcp.AddressInfo).port;
-    const client = connect({ port: through, host: '127.0.0.1', provider });
+    const client = connect({ port: through, host: '127.0.0.1', ...options, allowHalfOpen: true });
     const [[peer]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
-    const errors = Promise.all([client, peer].map((socket) => once(socket, 'error')));
-    for (const each of connections) each.resetAndDestroy();
-    for (const [error] of await errors) expect(error.code).toBe('ECONNRESET');
-  });
+    return [client, peer as FabricSocket, connections, server] as const;
+  }
 
   test('a worker that is terminated is ECONNRESET, and its thread leaves nothing', async () => {
     const [server, port] = await serve({ provider });

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { connect, type MessageSocket } from '../../dist/net/index.js';
 import { TransferEngine } from '../../dist/transfer/index.js';
 import { pattern } from '../support/bytes.js';
-import { casesOf } from '../support/cases.js';
+import { casesOf, slow } from '../support/cases.js';
 import { HOST, serve } from '../support/net-pair.js';
 
 const cases: [string, object][] = [
@@ -16,6 +16,12 @@ const cases: [string, object][] = [
   ['tcp', { provider: 'tcp', node: '127.0.0.1' }],
   ['no fabric', {}],
 ];
+
+async function textsOf(socket: MessageSocket): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const message of socket) texts.push(Buffer.from(message).toString());
+  return texts;
+}
 
 const SIZES = [0, 1, 63, 64, 8192, 8193, 32_700, 65_536, 300_000, 3_000_000];
 
@@ -138,6 +144,60 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
       expect(await received).toBe(undefined);
       await expect(client.send('x')).rejects.toMatchObject({ code: 'ERR_STREAM_DESTROYED' });
       await expect(client.receive()).rejects.toMatchObject({ code: 'ERR_STREAM_DESTROYED' });
+    });
+
+    test('messages whose send() has resolved arrive although destroy() follows', async () => {
+      const [client, peer] = await pair();
+      for (const text of ['a', 'b']) await client.send(text);
+      client.destroy();
+      expect(await textsOf(peer)).toEqual(['a', 'b']);
+    });
+
+    test('a socket that is destroyed before all was accepted is ECONNRESET after what was', async () => {
+      const [client, peer] = await pair();
+      await client.send('first');
+      const waiting = client.send(new Uint8Array(10_000_000));
+      client.destroy();
+      await expect(waiting).rejects.toMatchObject({ code: 'ERR_STREAM_DESTROYED' });
+      expect(Buffer.from((await peer.receive()) as Uint8Array).toString()).toBe('first');
+      await expect(peer.receive()).rejects.toMatchObject({ code: 'ECONNRESET' });
+      expect(peer.closed).toBe(true);
+    });
+
+    test('messages that arrived before a reset are received, then the error', async () => {
+      const [client, peer] = await pair();
+      for (const text of ['go', 'unread']) client.send(text); // they travel together
+      await peer.receive();
+      for (const text of ['a', 'b']) await peer.send(text);
+      peer.destroy();
+      for (const text of ['a', 'b'])
+        expect(Buffer.from((await client.receive()) as Uint8Array).toString()).toBe(text);
+      await expect(client.receive()).rejects.toMatchObject({ code: 'ECONNRESET' });
+    });
+
+    test('a socket that only sends closes when both sides have ended', async () => {
+      const [client, peer] = await pair();
+      const closed = [client, peer].map((socket) => once(socket, 'close'));
+      await client.send('x');
+      client.end();
+      expect(await textsOf(peer)).toEqual(['x']);
+      peer.end();
+      await Promise.all(closed);
+    });
+
+    test('sockets that nobody reads close when both sides have ended', async () => {
+      const sockets = await pair();
+      const closed = sockets.map((socket) => once(socket, 'close'));
+      for (const socket of sockets) socket.end();
+      await Promise.all(closed);
+    });
+
+    test.runIf(slow)('await using ends after 5 seconds if the peer does not end', async () => {
+      const [client, peer] = await pair();
+      await client.send('x');
+      await client[Symbol.asyncDispose]();
+      expect(client.closed).toBe(true);
+      expect(await textsOf(peer)).toEqual(['x']);
     });
 
     test('a signal ends receive(), and the next call gets the message', async () => {
