@@ -123,7 +123,11 @@ export class Session implements Carried {
   // What the peer has not acknowledged is sent again. The peer applies each packet once.
   #leaveFabric(error: Error): void {
     if (!this.#links.any) return;
-    if (this.#require === 'fabric' || this.#controlPath.isLost) {
+    if (this.#controlPath.isLost) {
+      this.fail(connectionError('ECONNRESET', 'the peer is gone', 'read'));
+      return;
+    }
+    if (this.#require === 'fabric') {
       this.fail(error);
       return;
     }

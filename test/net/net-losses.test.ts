@@ -57,17 +57,15 @@ describe.each(['shm', 'efa'])('%s', (provider) => {
     const controls = () => dumpState().netSessions.map(({ control }) => control);
     while (controls().join() !== 'lost,lost') await new Promise(setImmediate);
     const bytes = pattern(300_000);
+    peer.pipe(peer);
     client.end(bytes);
-    expect((await bytesOf(peer)).equals(bytes)).toBe(true);
-    peer.end('last');
-    expect((await bytesOf(client)).toString()).toBe('last');
+    expect((await bytesOf(client)).equals(bytes)).toBe(true);
   });
 
   test('a session whose control connection is cut ends when its server closes', async () => {
     const [client, peer, connections, server] = await pairThroughProxy({ provider });
     for (const each of connections) each.resetAndDestroy();
-    await once(client.end(), 'close');
-    if (!peer.closed) await once(peer, 'close');
+    await Promise.all([client, peer].map((socket) => once(socket.resume().end(), 'close')));
     server.close();
     while (dumpState().netSessions.length > 0) await new Promise(setImmediate);
   });
