@@ -130,15 +130,11 @@ async function portsFor(
   session: number,
 ): Promise<{ ports?: Ports; failure?: Error }> {
   if (options.provider === undefined) return {};
-  let ports: Ports;
   try {
-    ports = await Ports.take(options);
+    return { ports: await Ports.take(options, { session, allowance: FABRIC_TERMS.allowance }) };
   } catch (error) {
     return { failure: error as Error };
   }
-  if (ports.expect(session, FABRIC_TERMS.allowance)) return { ports };
-  ports.release();
-  return { failure: connectionError('ENOBUFS', 'the endpoint has no room for more sessions') };
 }
 
 function letGo(ports: Ports | undefined, session: number): void {

@@ -34,7 +34,8 @@ export class FabricSocket extends SessionDuplex {
   #attempt = 0;
   #isReferenced = true;
   #wantsBytes = false;
-  #isCut = false; // the session has ended after the peer's side of the socket
+  /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
+  #loss: Error | undefined;
   #bytesRead = 0;
 
   /** Not connected: connect() of this module, and servers, make sockets that are. */
@@ -97,7 +98,8 @@ export class FabricSocket extends SessionDuplex {
     this.leaveSession();
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
-    this.#wantsBytes = this.#isCut = false;
+    this.#wantsBytes = false;
+    this.#loss = undefined;
     this.#bytesRead = 0;
   }
 
@@ -134,20 +136,17 @@ export class FabricSocket extends SessionDuplex {
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
-    reset: (errno) => {
-      this.stream = 0;
-      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
-    },
     fellBack: (error) => emitApart(this, 'fallback', error),
     lostNic: (error) => emitApart(this, 'nicLost', error),
-    lost: (error) => {
-      if (error === undefined) {
-        this.#isCut = true;
-        this.#sendUnsent();
+    lost: (error, isWhole) => {
+      if (this.destroyed || this.#loss) return;
+      if (this.readableEnded || this.connecting || (!isWhole && this.#isUnread)) {
+        this.destroy(error);
         return;
       }
-      this.stream = 0;
-      this.destroy(error);
+      this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
+      this.#failWriter();
+      this.#takeWanted();
     },
   };
 
@@ -163,6 +162,20 @@ export class FabricSocket extends SessionDuplex {
     this.#sendUnsent();
     if (this.#wantsBytes) this.#take();
     else if (!this.isPaused()) this.read(0); // the peer may end without bytes
+  }
+
+  // As in node:net, what nobody reads keeps no socket open that the peer has left.
+  get #isUnread(): boolean {
+    const hasReader = this.#onread !== undefined || this.listenerCount('readable') > 0;
+    return this.readableFlowing === null && !hasReader;
+  }
+
+  // A writer does not fail before what has arrived is delivered: its error would destroy the socket. If the program reads
+  // nothing at the moment, it may wait for this writer.
+  #failWriter(): void {
+    if (!this.#writer.isBusy || this.#loss === undefined) return;
+    if (this.readableFlowing && !this.readableEnded) return;
+    this.#writer.fail(this.#loss);
   }
 
   /** @internal */
@@ -187,7 +200,10 @@ export class FabricSocket extends SessionDuplex {
       return;
     }
     const bytes = session.take(stream);
-    if (bytes === undefined) return;
+    if (bytes === undefined) {
+      if (this.#loss) this.#delivered(this.#loss);
+      return;
+    }
     this.#wantsBytes = false;
     this.#timeout.refresh();
     if (bytes === null) {
@@ -206,14 +222,19 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #takeIntoMemory(reader: MemoryReader): void {
+    let hasEnded: boolean;
     try {
-      if (!reader.read(this.#takeInto)) return;
+      hasEnded = reader.read(this.#takeInto);
     } catch (error) {
       process.nextTick(this.#takeWanted);
       throw error;
     }
-    this.#wantsBytes = false;
-    this.#pushEnd();
+    if (hasEnded) {
+      this.#wantsBytes = false;
+      this.#pushEnd();
+    } else if (!reader.isStopped && this.#loss) {
+      this.destroy(this.#loss);
+    }
   }
 
   readonly #takeInto = (memory: Uint8Array): number => {
@@ -223,14 +244,27 @@ export class FabricSocket extends SessionDuplex {
     return length;
   };
 
+  // The program gets the loss after the bytes.
+  #delivered(loss: Error): void {
+    if (this.readableLength === 0) {
+      this.destroy(loss);
+      return;
+    }
+    this.#wantsBytes = false;
+    this.push(Buffer.alloc(0)); // the next read() calls _read() again
+  }
+
   #pushEnd(): void {
+    if (this.#loss) this.once('end', () => this.#failWriter());
     this.push(null);
     this.read(0); // emits 'end', although nobody reads
   }
 
   override pause(): this {
     if (this.#onread) this.#onread.isStopped = true;
-    return super.pause();
+    super.pause();
+    if (this.#loss) process.nextTick(() => this.#failWriter());
+    return this;
   }
 
   override resume(): this {
@@ -284,8 +318,8 @@ export class FabricSocket extends SessionDuplex {
   #sendUnsent(): void {
     const session = this.session;
     if (!this.#writer.isBusy || session === undefined) return;
-    if (this.#isCut) {
-      this.#writer.fail(connectionError('EPIPE', 'the peer is gone', 'write'));
+    if (this.#loss) {
+      this.#failWriter();
       return;
     }
     this.#timeout.refresh();

@@ -280,7 +280,11 @@ export class FabricServer extends EventEmitter {
   }
 
   /** A listener that is an async function has failed, and captureRejections is on. */
-  override [EventEmitter.captureRejectionSymbol](error: Error, event: string, socket: unknown): void {
+  override [EventEmitter.captureRejectionSymbol](
+    error: Error,
+    event: string,
+    socket: unknown,
+  ): void {
     if (event === 'connection') (socket as FabricSocket).destroy(error);
     else this.emit('error', error);
   }
