@@ -1,11 +1,10 @@
-import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
-import { connected, identityOf, keyOf, openControl } from './control-connection.js';
+import { type Asker, connected, identityOf, keyOf, openControl } from './control-connection.js';
 import { connectionError } from './errors.js';
 import type { Heartbeat } from './port.js';
 import { type FabricOptions, Ports } from './ports.js';
@@ -24,7 +23,7 @@ const sessions = new Map<string, Promise<Session>>();
  * @param asker emits the events of the new connection.
  * @throws TypeError, RangeError as node:net does.
  */
-export function sessionTo(options: ConnectOptions, asker: EventEmitter): Promise<Session> {
+export function sessionTo(options: ConnectOptions, asker: Asker): Promise<Session> {
   // Options of TLS may have functions and keys, which cannot be compared. A local port is that of one connection.
   if (options.tls !== undefined || options.localPort) return openOfOneSocket(options, asker);
   const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
@@ -44,7 +43,7 @@ function keyOfFabric({ provider, driver, node, nics, heartbeat, require }: Fabri
   return [provider, driver, node, nics, interval, limit, require].map(identityOf).join('\n');
 }
 
-function openOfOneSocket(options: ConnectOptions, asker: EventEmitter): Promise<Session> {
+function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<Session> {
   return openTraced(options, asker).then((session) => {
     session.isOfOneSocket = true;
     return session;
@@ -53,7 +52,7 @@ function openOfOneSocket(options: ConnectOptions, asker: EventEmitter): Promise<
 
 function openTraced(
   options: ConnectOptions,
-  asker: EventEmitter,
+  asker: Asker,
   ended: () => void = () => {},
 ): Promise<Session> {
   const control = openControl(options, asker);

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
@@ -19,12 +20,21 @@ import { Mode, type StreamOwner } from './stream.js';
 
 type Done = (error?: Error | null) => void;
 
+/** Bytes that a socket whose own side has ended reads before the program asks for them. */
+const AHEAD = 64 * 1024;
+
 /** A stream of bytes between two processes, used as a net.Socket is. */
 export class FabricSocket extends SessionDuplex {
+  /** What setTimeout() was called with. */
+  timeout: number | undefined;
   /** Whether it is connecting. */
   connecting = false;
-  /** Always undefined: it has no handle of libuv. */
-  readonly _handle: undefined;
+  /** The addresses that were tried, as in node:net. */
+  autoSelectFamilyAttemptedAddresses: string[] | undefined;
+  /** Always null: it has no handle of libuv. */
+  readonly _handle: null = null;
+  /** The server that has accepted it, null if none has. */
+  server: EventEmitter | null = null;
   /** What connect() uses where its own arguments name nothing else. */
   readonly #options: Partial<ConnectOptions>;
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
@@ -33,7 +43,9 @@ export class FabricSocket extends SessionDuplex {
   /** Changes with each connect() and destroy(), so that an earlier connection cannot change the next one. */
   #attempt = 0;
   #isReferenced = true;
+  #holdsLoop = false;
   #wantsBytes = false;
+  #hasPeerEnded = false;
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
   #bytesRead = 0;
@@ -52,7 +64,7 @@ export class FabricSocket extends SessionDuplex {
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
     this.#options = checked;
-    this.#onread = onread ? new MemoryReader(onread) : undefined;
+    this.#onread = onread ? new MemoryReader(onread, this) : undefined;
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
   }
 
@@ -98,7 +110,7 @@ export class FabricSocket extends SessionDuplex {
     this.leaveSession();
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
-    this.#wantsBytes = false;
+    this.#wantsBytes = this.#hasPeerEnded = false;
     this.#loss = undefined;
     this.#bytesRead = 0;
   }
@@ -126,13 +138,23 @@ export class FabricSocket extends SessionDuplex {
 
   #join(session: Session): void {
     this.joinSession(session);
-    if (this.#isReferenced) session.hold(1);
+    this.#holdLoop();
+  }
+
+  // When both sides have ended, nothing can arrive or leave, although nobody may have read everything.
+  #holdLoop(): void {
+    const { session } = this;
+    const isOver = this.destroyed || (this.writableFinished && this.#hasPeerEnded);
+    const holds = session !== undefined && this.#isReferenced && !isOver;
+    if (holds === this.#holdsLoop) return;
+    this.#holdsLoop = holds;
+    session?.hold(holds ? 1 : -1);
   }
 
   // Listeners may throw: each event is apart from what follows it.
   readonly #owner: StreamOwner = {
     accepted: () => this.#accepted(),
-    refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
@@ -219,6 +241,15 @@ export class FabricSocket extends SessionDuplex {
     }
     // Readable does not read on after a part of a character.
     if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
+    if (this.writableFinished) this.#readAhead();
+  }
+
+  // After the end of this side, the end of the peer is the last event of the connection.
+  #readAhead(): void {
+    if (this.#onread || this.#hasPeerEnded || this.#wantsBytes) return;
+    if (this.readableLength === 0 || this.readableLength >= AHEAD) return;
+    this.#wantsBytes = true;
+    this.#take();
   }
 
   #takeIntoMemory(reader: MemoryReader): void {
@@ -256,6 +287,8 @@ export class FabricSocket extends SessionDuplex {
 
   #pushEnd(): void {
     if (this.#loss) this.once('end', () => this.#failWriter());
+    this.#hasPeerEnded = true;
+    this.#holdLoop();
     this.push(null);
     this.read(0); // emits 'end', although nobody reads
   }
@@ -342,6 +375,10 @@ export class FabricSocket extends SessionDuplex {
     }
     this.session?.end(this.stream);
     done();
+    this.once('finish', () => {
+      this.#holdLoop();
+      this.#readAhead();
+    });
   }
 
   /** @internal */
@@ -353,8 +390,8 @@ export class FabricSocket extends SessionDuplex {
     const session = this.session;
     if (session !== undefined && this.stream > 0) session.destroy(this.stream);
     this.stream = 0;
-    if (session !== undefined && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
+    this.#holdLoop();
     this.#writer.fail(
       wasConnecting
         ? codedError(
@@ -389,16 +426,12 @@ export class FabricSocket extends SessionDuplex {
     const limit = checkTimeout(milliseconds);
     if (listener !== undefined && typeof listener !== 'function')
       throw invalidArgType('callback', 'a function', listener);
+    this.timeout = limit;
     this.#timeout.set(limit);
     if (listener === undefined) return this;
     if (limit === 0) this.off('timeout', listener);
     else this.once('timeout', listener);
     return this;
-  }
-
-  /** Milliseconds until 'timeout', 0 without a limit. Undefined if it was not set. */
-  get timeout(): number | undefined {
-    return this.#timeout.milliseconds;
   }
 
   /** Does nothing: what is written in one turn of the event loop travels together, and at once. */
@@ -413,17 +446,16 @@ export class FabricSocket extends SessionDuplex {
 
   /** Lets the socket keep the event loop alive. It does until unref(). */
   ref(): this {
-    if (this.#isReferenced || this.destroyed) return this;
+    if (this.destroyed) return this;
     this.#isReferenced = true;
-    this.session?.hold(1);
+    this.#holdLoop();
     return this;
   }
 
   /** Lets the event loop end although the socket is open. */
   unref(): this {
-    if (!this.#isReferenced) return this;
     this.#isReferenced = false;
-    this.session?.hold(-1);
+    this.#holdLoop();
     return this;
   }
 
