@@ -1,34 +1,70 @@
 import { EventEmitter } from 'node:events';
 import {
+  type BlockList,
   createServer as createTcpServer,
   type ListenOptions,
   type Server,
   type Socket,
 } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
+import { checkOptions, namesOf } from '../base/checks.js';
+import { emitApart } from '../base/emit-apart.js';
+import { invalidArgType } from '../base/errors.js';
 import { CONNECT_TIMEOUT, meet } from './connect.js';
-import { numberOf } from './errors.js';
-import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { isBlocked } from './control-connection.js';
+import { codedError, numberOf } from './errors.js';
+import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
 import type { Session } from './session.js';
+import type { FabricSocketOptions } from './socket-options.js';
 import { Mode } from './stream.js';
 
 /** Options of a {@link FabricServer}. */
 export interface ServerOptions
-  extends Pick<FabricSocketOptions, 'allowHalfOpen'>,
+  extends Pick<FabricSocketOptions, 'allowHalfOpen' | 'highWaterMark'>,
     Omit<MessageSocketOptions, 'signal'>,
     FabricOptions {
   /** Options of tls.createServer(): sessions are then agreed over TLS. */
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
   readonly pauseOnConnect?: boolean;
+  /** Of the control connections, as in node:net. */
+  readonly keepAlive?: boolean;
+  readonly keepAliveInitialDelay?: number;
+  /** Has no effect, as in connect(). */
+  readonly noDelay?: boolean;
+  /** Clients with these addresses are refused, with the event 'drop'. */
+  readonly blockList?: BlockList;
   /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
   readonly maxSessions?: number;
   /** Milliseconds for the agreement. Default: 5000. */
   readonly agreementTimeout?: number;
 }
+
+const NAMES = namesOf<ServerOptions>({
+  allowHalfOpen: 1,
+  highWaterMark: 1,
+  pauseOnConnect: 1,
+  keepAlive: 1,
+  keepAliveInitialDelay: 1,
+  noDelay: 1,
+  blockList: 1,
+  maxMessageLength: 1,
+  engine: 1,
+  provider: 1,
+  driver: 1,
+  node: 1,
+  heartbeat: 1,
+  nics: 1,
+  require: 1,
+  tls: 1,
+  maxSessions: 1,
+  agreementTimeout: 1,
+});
 
 /** The arguments of listen(). */
 export type ListenArguments =
@@ -58,11 +94,14 @@ export class FabricServer extends EventEmitter {
 
   constructor(options: ServerOptions = {}, listener?: (socket: FabricSocket) => void) {
     super();
-    this.#options = options;
-    if (listener) this.on('connection', listener);
-    const { tls } = options;
-    this.#listener = tls ? createTlsServer(tls) : createTcpServer();
+    this.#options = checkServerOptions(options);
+    if (typeof listener === 'function') this.on('connection', listener);
+    this.#listener = listenerFor(this.#options);
+    const { tls } = this.#options;
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
+    this.#listener.on('listening', () => {
+      if (this.#options.provider !== undefined) this.#openPorts();
+    });
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
       this.#listener.on(event, (...args) => {
         this.emit(event, ...args);
@@ -78,10 +117,27 @@ export class FabricServer extends EventEmitter {
 
   /** The arguments are those of net.Server's listen(). */
   listen(...args: ListenArguments): this {
+    const last: unknown = args.at(-1);
+    const hasListener = typeof last === 'function';
+    const [first, ...others] = (hasListener ? args.slice(0, -1) : args) as unknown[];
+    const { signal, ...place } = Object(first) as ListenOptions;
+    checkAnySignal(signal);
+    // node:net checks the arguments. A signal closes the server, and not only its listener.
+    const where = signal === undefined ? first : place;
+    (this.#listener.listen as (...args: unknown[]) => Server)(where, ...others);
     this.#isClosing = this.#hasClosed = false;
-    if (this.#options.provider !== undefined) this.#openPorts();
-    (this.#listener.listen as (...args: unknown[]) => Server)(...args);
+    if (hasListener) this.once('listening', last as () => void);
+    if (signal !== undefined) this.#closeWith(signal);
     return this;
+  }
+
+  #closeWith(signal: AbortSignal): void {
+    const close = () => void this.close();
+    if (signal.aborted) process.nextTick(close);
+    else {
+      onAbort(signal, close);
+      this.once('close', () => offAbort(signal, close));
+    }
   }
 
   // Opens the endpoints before the first client needs it.
@@ -121,16 +177,15 @@ export class FabricServer extends EventEmitter {
 
   /** Accepts no more sockets. Emits 'close' when all have ended. */
   close(callback?: (error?: Error) => void): this {
-    if (callback) {
-      if (this.listening) this.once('close', callback);
-      else
-        process.nextTick(
-          callback,
-          Object.assign(new Error('Server is not running.'), { code: 'ERR_SERVER_NOT_RUNNING' }),
-        );
-    }
+    const { listening } = this;
+    if (typeof callback === 'function')
+      this.once('close', () => {
+        if (listening) callback();
+        else callback(codedError('ERR_SERVER_NOT_RUNNING', 'Server is not running.'));
+      });
     this.#isClosing = true;
-    if (this.listening) this.#listener.close();
+    this.#listener.close(); // also a listen() that waits for the address of a host
+    if (!listening) process.nextTick(() => this.#closeIfIdle(true));
     for (const session of this.#sessions) session.close();
     return this;
   }
@@ -143,7 +198,12 @@ export class FabricServer extends EventEmitter {
 
   async #agree(control: Socket): Promise<void> {
     control.on('error', () => {}); // a client that goes away is no error of the server
-    const { maxSessions = MAX_SESSIONS } = this.#options;
+    const { maxSessions = MAX_SESSIONS, blockList } = this.#options;
+    if (isBlocked(control, blockList)) {
+      control.destroy();
+      this.emit('drop', addressesOf(control));
+      return;
+    }
     const isFull = this.#sessions.size + this.#agreements >= maxSessions;
     if (isFull || this.#agreements >= MAX_AGREEMENTS) {
       control.destroy();
@@ -171,9 +231,13 @@ export class FabricServer extends EventEmitter {
 
   #opened(session: Session, stream: number, mode: number): void {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
-    if (this.#isClosing || this.#sockets.size >= most) {
+    if (this.#isClosing) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isClosing) this.emit('drop', addressesOf(session.control));
+    } else if (this.#sockets.size >= most) {
+      // As in node:net, the client connects, and the connection ends.
+      session.answer(stream, 0);
+      session.destroy(stream);
+      emitApart(this, 'drop', addressesOf(session.control));
     } else if (mode === Mode.Bytes) {
       this.#acceptBytes(session, stream);
     } else if (mode === Mode.Messages && this.listenerCount('messages') > 0) {
@@ -184,12 +248,16 @@ export class FabricServer extends EventEmitter {
   }
 
   #acceptBytes(session: Session, stream: number): void {
-    const { allowHalfOpen = false, pauseOnConnect = false } = this.#options;
-    const socket = FabricSocket.accepted(session, stream, { allowHalfOpen });
+    const { allowHalfOpen = false, pauseOnConnect = false, highWaterMark } = this.#options;
+    const socket = FabricSocket.accepted(session, stream, {
+      allowHalfOpen: Boolean(allowHalfOpen),
+      ...(highWaterMark !== undefined && { highWaterMark }),
+    });
     session.answer(stream, 0);
+    socket.server = this;
     this.#keep(socket);
     if (pauseOnConnect) socket.pause();
-    this.emit('connection', socket);
+    emitApart(this, 'connection', socket);
     if (!pauseOnConnect) socket.read(0);
   }
 
@@ -197,7 +265,7 @@ export class FabricServer extends EventEmitter {
     session.answer(stream, 0);
     const socket = MessageSocket.accepted(session, stream, this.#options);
     this.#keep(socket);
-    this.emit('messages', socket);
+    emitApart(this, 'messages', socket);
   }
 
   #keep(socket: FabricSocket | MessageSocket): void {
@@ -208,12 +276,44 @@ export class FabricServer extends EventEmitter {
     });
   }
 
-  #closeIfIdle(): void {
-    if (!this.#isClosing || this.listening || this.#hasClosed) return;
+  /** @param again a server that does not listen emits 'close' for each close(), as in node:net. */
+  #closeIfIdle(again = false): void {
+    if (!this.#isClosing || this.listening || (this.#hasClosed && !again)) return;
     if (this.#sockets.size > 0) return;
     this.#hasClosed = true;
-    this.emit('close');
+    emitApart(this, 'close');
   }
+
+  /** A listener that is an async function has failed, and captureRejections is on. */
+  override [EventEmitter.captureRejectionSymbol](
+    error: Error,
+    event: string,
+    socket: unknown,
+  ): void {
+    if (event === 'connection') (socket as FabricSocket).destroy(error);
+    else this.emit('error', error);
+  }
+}
+
+function checkServerOptions(options: ServerOptions | undefined): ServerOptions {
+  const checked = checkOptions('options', options ?? undefined, NAMES);
+  const { highWaterMark } = checked;
+  if (highWaterMark === undefined) return checked;
+  if (typeof highWaterMark !== 'number')
+    throw invalidArgType('options.highWaterMark', 'a number', highWaterMark);
+  return highWaterMark >= 0
+    ? checked
+    : { ...checked, highWaterMark: getDefaultHighWaterMark(false) };
+}
+
+/** What accepts the control connections. node:net checks its options. */
+function listenerFor({ tls, keepAlive, keepAliveInitialDelay, blockList }: ServerOptions): Server {
+  const options = {
+    ...(keepAlive !== undefined && { keepAlive }),
+    ...(keepAliveInitialDelay !== undefined && { keepAliveInitialDelay }),
+    ...(blockList !== undefined && { blockList }),
+  };
+  return tls ? createTlsServer({ ...options, ...tls }) : createTcpServer(options);
 }
 
 /** Makes a server. `listener` gets its sockets. */

@@ -25,6 +25,13 @@ export abstract class SessionDuplex extends Duplex {
     this.#certified = certifiedOf(session.control);
   }
 
+  /** @internal */
+  protected leaveSession(): void {
+    this.session = undefined;
+    this.#address = NO_ADDRESS;
+    this.#certified = {};
+  }
+
   /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
   stats(): NetSocketState | undefined {
     return this.session && this.stream > 0 ? socketStateOf(this.session, this.stream) : undefined;
