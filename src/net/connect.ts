@@ -3,13 +3,16 @@ import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
-import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
+import { addonFailure } from './addon.js';
+import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
+import { PlainSession } from './plain-session.js';
 import { type FabricOptions, Ports } from './ports.js';
 import { Session, warnOf } from './session.js';
+import type { SocketSession } from './stream.js';
 
 /** Where to connect to, and how. */
 export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
@@ -27,7 +30,7 @@ export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
 export const CONNECT_TIMEOUT = 5000;
 
 // The sessions that connect() of this thread has opened, by what they were opened with.
-const sessions = new Map<string, Promise<Session>>();
+const sessions = new Map<string, Promise<SocketSession>>();
 
 /** Options of connect() for a {@link MessageSocket}. */
 export interface MessageConnectOptions
@@ -44,12 +47,12 @@ export function connect(
   listener?: () => void,
 ): FabricSocket | MessageSocket {
   if ('mode' in options && options.mode === 'messages') {
-    const messages = new MessageSocket(options).connect(sessionTo(options));
+    const messages = new MessageSocket(options).connect(sessionFor(options));
     return listener ? messages.once('connect', listener) : messages;
   }
   const { timeout } = options as ConnectOptions;
   const connector = (port: unknown = options.port, host: unknown = options.host) =>
-    sessionTo({
+    sessionFor({
       ...options,
       port: Number(port),
       ...(host !== undefined && { host: String(host) }),
@@ -94,7 +97,14 @@ export async function upgrade(
   });
 }
 
-function sessionTo(options: ConnectOptions): Promise<Session> {
+/** The session for a socket: one that others use too, or a connection that carries only this socket. */
+async function sessionFor(options: ConnectOptions): Promise<SocketSession> {
+  const session = await sessionTo(options);
+  const isTaken = session instanceof PlainSession && !session.claim();
+  return isTaken ? openOfOneSocket(options) : session;
+}
+
+function sessionTo(options: ConnectOptions): Promise<SocketSession> {
   const { host = 'localhost', port, tls } = options;
   const { provider, driver, node, nics, heartbeat, require } = options;
   // Options of TLS may have functions and keys, which cannot be compared.
@@ -111,13 +121,13 @@ function sessionTo(options: ConnectOptions): Promise<Session> {
   return opening;
 }
 
-async function openOfOneSocket(options: ConnectOptions): Promise<Session> {
+async function openOfOneSocket(options: ConnectOptions): Promise<SocketSession> {
   const session = await openTraced(options);
   session.isOfOneSocket = true;
   return session;
 }
 
-function openTraced(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {
+function openTraced(options: ConnectOptions, ended: () => void = () => {}): Promise<SocketSession> {
   if (!tracedConnects.hasSubscribers) return open(options, ended);
   const { host = 'localhost', port, provider } = options;
   const message = { host, port, provider };
@@ -131,7 +141,7 @@ function openTraced(options: ConnectOptions, ended: () => void = () => {}): Prom
   return opening;
 }
 
-async function open(options: ConnectOptions, ended: () => void): Promise<Session> {
+async function open(options: ConnectOptions, ended: () => void): Promise<SocketSession> {
   const { host = 'localhost', port, tls, connectTimeout = CONNECT_TIMEOUT } = options;
   const until = performance.now() + connectTimeout;
   const control = await connected(
@@ -142,7 +152,9 @@ async function open(options: ConnectOptions, ended: () => void): Promise<Session
   control.setNoDelay(true);
   try {
     const session = await meet(control, options, Math.max(1, until - performance.now()));
-    session.onEnd = ended;
+    if (session instanceof PlainSession)
+      ended(); // later sockets need connections of their own
+    else session.onEnd = ended;
     session.start();
     return session;
   } catch (error) {
@@ -151,47 +163,55 @@ async function open(options: ConnectOptions, ended: () => void): Promise<Session
   }
 }
 
-/** Agrees on a session over a connection. The caller starts it. */
+/** Agrees on a session over a connection. The caller starts it. The connection has a listener for errors from now on. */
 export async function meet(
   control: Duplex,
   options: FabricOptions,
   timeout: number,
   role: Role = 'client',
-): Promise<Session> {
-  const number = newSession();
-  const { ports, failure } = await portsFor(options, number);
+): Promise<SocketSession> {
+  control.on('error', () => {}); // also while nothing reads from it
+  const session = newSession();
+  const missing = addonFailure();
+  const { ports, failure } = await portsFor(options, session, missing);
   try {
+    if (failure && options.require === 'fabric') throw failure;
     const terms = ports ? { ...FABRIC_TERMS, packetSize: ports.packetSize } : TERMS;
-    const agreement = await agree(control, {
-      session: number,
-      terms,
-      role,
-      fabric: ports,
-      timeout,
-    });
+    const isPlain = missing !== undefined;
+    const proposal = { session, terms, role, fabric: ports, isPlain, timeout };
+    const agreement = await agree(control, proposal);
     const { fabric } = agreement;
-    if (ports && fabric?.provider === ports.provider) {
+    if (!agreement.isPlain && ports && fabric?.provider === ports.provider) {
       const links = await ports.meet(fabric.addresses);
+      if (control.destroyed) throw connectionError('ECONNRESET', 'the connection ended');
       return new Session(control, agreement, { ports, links, require: options.require });
     }
-    const fallback =
-      failure ?? (ports && connectionError('EPROTONOSUPPORT', 'the peer does not use this fabric'));
+    const fallback = failure ?? (ports && peerHasNone(agreement));
     if (fallback && options.require === 'fabric') throw fallback;
     if (fallback) warnOf(fallback);
-    letGo(ports, number);
-    return new Session(control, agreement, { fallback });
+    letGo(ports, session);
+    if (!agreement.isPlain) return new Session(control, agreement, { fallback });
+    return new PlainSession(control, { opens: agreement.opens, fallback, timeout });
   } catch (error) {
-    letGo(ports, number);
+    letGo(ports, session);
     throw error;
   }
 }
+
+const peerHasNone = ({ isPlain }: Agreement) =>
+  connectionError(
+    'EPROTONOSUPPORT',
+    isPlain ? 'the peer has no libfabric' : 'the peer does not use this fabric',
+  );
 
 /** The endpoints for a new session, or why there are none. */
 async function portsFor(
   options: FabricOptions,
   session: number,
+  missing: Error | undefined,
 ): Promise<{ ports?: Ports; failure?: Error }> {
   if (options.provider === undefined) return {};
+  if (missing) return { failure: missing };
   let ports: Ports;
   try {
     ports = await Ports.take(options);

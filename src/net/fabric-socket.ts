@@ -1,10 +1,9 @@
 import { addAbortSignal } from 'node:stream';
 import { connectionError, errorOfPeer } from './errors.js';
 import { MemoryReader, type OnRead } from './onread.js';
-import type { Session } from './session.js';
 import { SessionDuplex } from './session-duplex.js';
 import { SocketTimeout } from './socket-timeout.js';
-import { Mode, type StreamOwner } from './stream.js';
+import { Mode, type SocketSession, type StreamOwner } from './stream.js';
 
 /** Options of a {@link FabricSocket}. */
 export interface FabricSocketOptions {
@@ -18,7 +17,7 @@ export interface FabricSocketOptions {
 }
 
 /** Finds the session of a socket that connects. */
-export type Connector = (port: unknown, host: unknown) => Promise<Session>;
+export type Connector = (port: unknown, host: unknown) => Promise<SocketSession>;
 
 type Done = (error?: Error | null) => void;
 
@@ -70,7 +69,11 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /** @internal Joins a stream that the peer has opened. */
-  static accepted(session: Session, stream: number, options: FabricSocketOptions): FabricSocket {
+  static accepted(
+    session: SocketSession,
+    stream: number,
+    options: FabricSocketOptions,
+  ): FabricSocket {
     const socket = new FabricSocket(options);
     socket.#join(session);
     socket.stream = stream;
@@ -102,13 +105,13 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /** @internal Opens a stream of a session. */
-  open(session: Session): this {
+  open(session: SocketSession): this {
     this.connecting = true;
     this.#open(session, Mode.Bytes);
     return this;
   }
 
-  #open(session: Session, mode: number): void {
+  #open(session: SocketSession, mode: number): void {
     if (this.destroyed) {
       session.release();
       return;
@@ -122,7 +125,7 @@ export class FabricSocket extends SessionDuplex {
     if (this.stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
   }
 
-  #join(session: Session): void {
+  #join(session: SocketSession): void {
     this.joinSession(session);
     if (this.#isReferenced) session.hold(1);
   }

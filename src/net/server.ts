@@ -6,28 +6,26 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { CONNECT_TIMEOUT } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
-import type { Session } from './session.js';
-import { Mode } from './stream.js';
+import { ServerSessions, type SessionLimits } from './server-sessions.js';
+import { warnOf } from './session.js';
+import { Mode, type SocketSession } from './stream.js';
 
 /** Options of a {@link FabricServer}. */
 export interface ServerOptions
   extends Pick<FabricSocketOptions, 'allowHalfOpen'>,
     Omit<MessageSocketOptions, 'signal'>,
+    SessionLimits,
     FabricOptions {
   /** Options of tls.createServer(): sessions are then agreed over TLS. */
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
   readonly pauseOnConnect?: boolean;
-  /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
-  readonly maxSessions?: number;
-  /** Milliseconds for the agreement. Default: 5000. */
-  readonly agreementTimeout?: number;
 }
 
 /** The arguments of listen(). */
@@ -38,9 +36,6 @@ export type ListenArguments =
   | [path: string, listener?: () => void]
   | [options: ListenOptions, listener?: () => void];
 
-const MAX_SESSIONS = 1024;
-const MAX_AGREEMENTS = 256; // at the same time
-
 /**
  * Accepts sockets. It is used as a net.Server is. Sockets for messages arrive with the event `'messages'`; without a
  * listener for it, they are refused.
@@ -50,9 +45,8 @@ export class FabricServer extends EventEmitter {
   maxConnections: number | undefined;
   readonly #options: ServerOptions;
   readonly #listener: Server;
-  readonly #sessions = new Set<Session>();
+  readonly #sessions: ServerSessions;
   readonly #sockets = new Set<FabricSocket | MessageSocket>();
-  #agreements = 0;
   #isClosing = false;
   #hasClosed = false;
 
@@ -61,7 +55,13 @@ export class FabricServer extends EventEmitter {
     this.#options = options;
     if (listener) this.on('connection', listener);
     const { tls } = options;
-    this.#listener = tls ? createTlsServer(tls) : createTcpServer();
+    this.#sessions = new ServerSessions(
+      options,
+      (session, stream, mode) => this.#opened(session, stream, mode),
+      () => this.#closeIfIdle(),
+    );
+    const handshakeTimeout = options.agreementTimeout ?? CONNECT_TIMEOUT;
+    this.#listener = tls ? createTlsServer({ handshakeTimeout, ...tls }) : createTcpServer();
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
       this.#listener.on(event, (...args) => {
@@ -92,7 +92,10 @@ export class FabricServer extends EventEmitter {
         if (this.#hasClosed) ports.release();
         else this.once('close', () => ports.release());
       },
-      (error) => this.emit('error', error),
+      (error) => {
+        if (this.#options.require === 'fabric') this.emit('error', error);
+        else warnOf(error);
+      },
     );
   }
 
@@ -131,7 +134,7 @@ export class FabricServer extends EventEmitter {
     }
     this.#isClosing = true;
     if (this.listening) this.#listener.close();
-    for (const session of this.#sessions) session.close();
+    this.#sessions.close();
     return this;
   }
 
@@ -141,35 +144,12 @@ export class FabricServer extends EventEmitter {
     await new Promise<void>((resolve) => this.close(() => resolve()));
   }
 
-  async #agree(control: Socket): Promise<void> {
-    control.on('error', () => {}); // a client that goes away is no error of the server
-    const { maxSessions = MAX_SESSIONS } = this.#options;
-    const isFull = this.#sessions.size + this.#agreements >= maxSessions;
-    if (isFull || this.#agreements >= MAX_AGREEMENTS) {
-      control.destroy();
-      return;
-    }
-    this.#agreements += 1;
+  #agree(control: Socket): void {
     control.setNoDelay(true);
-    try {
-      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
-      const session = await meet(control, this.#options, timeout, 'server');
-      session.onEnd = () => {
-        this.#sessions.delete(session);
-        this.#closeIfIdle();
-      };
-      session.opened = (stream, mode) => this.#opened(session, stream, mode);
-      this.#sessions.add(session);
-      session.start();
-      if (this.#isClosing) session.close();
-    } catch {
-      control.destroy();
-    } finally {
-      this.#agreements -= 1;
-    }
+    this.#sessions.agree(control, () => this.#isClosing);
   }
 
-  #opened(session: Session, stream: number, mode: number): void {
+  #opened(session: SocketSession, stream: number, mode: number): void {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
     if (this.#isClosing || this.#sockets.size >= most) {
       session.answer(stream, numberOf('ECONNREFUSED'));
@@ -183,7 +163,7 @@ export class FabricServer extends EventEmitter {
     }
   }
 
-  #acceptBytes(session: Session, stream: number): void {
+  #acceptBytes(session: SocketSession, stream: number): void {
     const { allowHalfOpen = false, pauseOnConnect = false } = this.#options;
     const socket = FabricSocket.accepted(session, stream, { allowHalfOpen });
     session.answer(stream, 0);
@@ -193,7 +173,7 @@ export class FabricServer extends EventEmitter {
     if (!pauseOnConnect) socket.read(0);
   }
 
-  #acceptMessages(session: Session, stream: number): void {
+  #acceptMessages(session: SocketSession, stream: number): void {
     session.answer(stream, 0);
     const socket = MessageSocket.accepted(session, stream, this.#options);
     this.#keep(socket);
