@@ -33,7 +33,7 @@ const reasons = new Set<string>();
 export function warnOf({ message }: Error): void {
   if (reasons.has(message) || reasons.size >= MAX_REASONS) return;
   reasons.add(message);
-  process.emitWarning(`packets travel over TCP: ${message}`, {
+  process.emitWarning(`packets travel over TCP: ${message.split('\n')[0]}`, {
     type: 'LibfabricWarning',
     code: 'LIBFABRIC_NET_FALLBACK',
   });
