@@ -183,11 +183,17 @@ export class PlainSession implements SocketSession {
     this.#holdLoop();
     const timer = setTimeout(() => control.destroy(), LINGER).unref();
     control.once('close', () => clearTimeout(timer));
-    control.end(() => control.destroy());
+    const isUnread = this.#rest !== undefined || control.readableLength > 0;
+    if (isUnread && !control.writableEnded) control.write('', () => this.#reset());
+    else control.end(() => control.destroy());
   }
 
   reset(): void {
     this.#owner = undefined;
+    this.#reset();
+  }
+
+  #reset(): void {
     const { control } = this;
     if (control instanceof Socket && !(control instanceof TLSSocket)) control.resetAndDestroy();
     else control.destroy();

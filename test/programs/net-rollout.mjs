@@ -15,7 +15,9 @@ const allOf = async (stream) => Buffer.concat(await stream.toArray());
 
 /** A server of each kind, which returns what it gets. Resolves to their ports. */
 async function serve() {
-  const sockets = createServer({ allowHalfOpen: true, ...options }, (socket) => socket.pipe(socket));
+  const sockets = createServer({ allowHalfOpen: true, ...options }, (socket) =>
+    socket.pipe(socket),
+  );
   sockets.on('messages', async (link) => {
     for await (const message of link) await link.send(message);
     link.end();
@@ -50,11 +52,15 @@ async function client() {
   const found = {};
   const sizes = [0, 1, 3_000_000, 100_000];
   const sockets = sizes.map(() => connect({ host, port: ports.sockets, ...options }));
-  const fallback = new Promise((resolve) => sockets[0].once('fallback', ({ code }) => resolve(code)));
+  const fallback = new Promise((resolve) =>
+    sockets[0].once('fallback', ({ code }) => resolve(code)),
+  );
   const paths = Promise.all(
     sockets.map((socket) => once(socket, 'connect').then(() => [socket.path, socket.remotePort])),
   );
-  found.echoed = await Promise.all(sockets.map((socket, i) => echo(socket, Buffer.alloc(sizes[i], 'e'))));
+  found.echoed = await Promise.all(
+    sockets.map((socket, i) => echo(socket, Buffer.alloc(sizes[i], 'e'))),
+  );
   found.paths = (await paths).map(([path, port]) => (port === ports.sockets ? path : 'wrong port'));
   if (found.paths[0] === 'control') found.fallback = await fallback;
 
