@@ -87,6 +87,11 @@ const SUITES = {
     'memory, lifetimes, workers and packaging on other releases of Node.js',
     module('node'),
   ],
+  'node-core': [
+    '[net|http|http2|tls] [--provider P] [--verbose] [FILE ...]',
+    'the tests of Node.js itself over libfabric/net',
+    module('node-core'),
+  ],
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
   servers: [
     "[vitest's arguments]",

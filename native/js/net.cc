@@ -87,8 +87,9 @@ Napi::Value netEnd(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// netDestroy(session, stream, isCut)
 Napi::Value netDestroy(const Napi::CallbackInfo& args) {
-  sessionOf(args).destroy(streamOf(args));
+  sessionOf(args).destroy(streamOf(args), args[2].ToBoolean());
   return args.Env().Undefined();
 }
 
@@ -215,6 +216,18 @@ Napi::Value netAcknowledge(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// netAsk(session): the peer is asked for a sign of life, and an event follows
+Napi::Value netAsk(const Napi::CallbackInfo& args) {
+  sessionOf(args).ask();
+  return args.Env().Undefined();
+}
+
+// netGoodbye(session): the peer learns that the session is closed
+Napi::Value netGoodbye(const Napi::CallbackInfo& args) {
+  sessionOf(args).leave();
+  return args.Env().Undefined();
+}
+
 // netAgain(session): the next packets include those that the control connection has not delivered
 Napi::Value netAgain(const Napi::CallbackInfo& args) {
   sessionOf(args).sendAgain(Session::kControl);
@@ -271,6 +284,8 @@ void exportNet(Napi::Object exports) {
   exportFunction<netPackets>(exports, "netPackets");
   exportFunction<netReceive>(exports, "netReceive");
   exportFunction<netAcknowledge>(exports, "netAcknowledge");
+  exportFunction<netAsk>(exports, "netAsk");
+  exportFunction<netGoodbye>(exports, "netGoodbye");
   exportFunction<netAgain>(exports, "netAgain");
   exportFunction<netIsDelivered>(exports, "netIsDelivered");
   exportFunction<netWhy>(exports, "netWhy");

@@ -19,6 +19,8 @@ struct Allowance {
     return false;
   }
   void giveBack(uint32_t packets) { free.fetch_add(packets); }
+  // Also if too few are free: sessions that end make up for them.
+  void takeBack(uint32_t packets) { free.fetch_sub(packets); }
 };
 
 // What a session has taken of the room of its endpoints: the same of each, because the peer may

@@ -5,7 +5,7 @@ namespace fab::net {
 namespace {
 
 constexpr size_t kBlock = 2 << 20;  // a huge page
-constexpr size_t kMost = 256 << 20;
+constexpr size_t kMost = 512 << 20;
 constexpr size_t kFirstShared = 512 << 10;
 constexpr size_t kMostShared = 8 << 20;  // of a session
 

@@ -33,6 +33,8 @@ enum class FrameKind : uint8_t {
   kReset,     // the sender neither sends nor receives any more. value: the error number
   kReturn,    // the sender gives back allowance: it sends no packet from this number on
   kPlace,     // kData whose bytes the receiver reads at the Place that follows. Alone in its packet
+  kAsk,       // the receiver acknowledges at once
+  kGoodbye,   // the sender has closed the session, after its streams have ended
 };
 
 struct FrameHeader {

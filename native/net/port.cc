@@ -32,16 +32,16 @@ Port::Port(const std::shared_ptr<Domain>& domain, std::shared_ptr<Endpoint> endp
       packetSize_(packetSize),
       reads_(reads),
       limits_(limits),
-      keepsPeer_(!traitsOf(domain->info()).keepsAddresses) {}
+      keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
+      wantedReceives_(kReceives) {}
 
 void Port::listen() {
-  for (; receives_ < kReceives; ++receives_) {
-    BufferRef buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
-    if (!buffer) throw FabricFailure(FI_ENOMEM, "mmap", "too many packets in memory");
-    if (!postReceive(std::move(buffer))) break;
-  }
-  if (receives_ == 0) throw FabricFailure(FI_EAGAIN, "fi_recvmsg", engine_.refusal);
-  allowance_->free = receives_;
+  allowance_->free = kReceives;
+  postMissing();
+  if (receives_ > 0) return;
+  if (!BufferPool::packets().take(BufferPool::Use::kPackets))
+    throw FabricFailure(FI_ENOMEM, "mmap", "too many packets in memory");
+  throw FabricFailure(FI_EAGAIN, "fi_recvmsg", engine_.refusal);
 }
 
 void Port::defer(std::function<void()> task) {
@@ -49,7 +49,10 @@ void Port::defer(std::function<void()> task) {
 }
 
 bool Port::expect(uint32_t session, uint32_t allowance) {
-  if (!allowance_->take(allowance)) return false;
+  while (!allowance_->take(allowance)) {
+    if (!grow()) return false;
+    defer([self = shared_from_this()] { self->postMissing(); });
+  }
   defer([self = shared_from_this(), session, allowance] {
     self->members_[session].promised = allowance;
   });
@@ -345,7 +348,7 @@ void Port::check(Clock::time_point now) {
     if (beats && now - member.sentAt >= limits_.heartbeat) beat(member, now);
     if (!member.isLost) checkMember(number, member, now);
   }
-  if (allowance_->free < kMoreReceives) postMore();
+  if (allowance_->free < kMoreReceives && grow()) postMissing();
 }
 
 void Port::checkMember(uint32_t number, Member& member, Clock::time_point now) {
@@ -377,13 +380,26 @@ void Port::beat(Member& member, Clock::time_point now) {
   if (packet && post(member, *packet) == 0) member.sentAt = now;
 }
 
-void Port::postMore() {
-  const uint32_t target = std::min(receives_ + kMoreReceives, kMostReceives);
-  while (receives_ < target) {
+// Any thread: promises more receives, which postMissing() posts. Returns false at the maximum.
+bool Port::grow() {
+  uint32_t wanted = wantedReceives_.load();
+  do {
+    if (wanted + kMoreReceives > kMostReceives) return false;
+  } while (!wantedReceives_.compare_exchange_weak(wanted, wanted + kMoreReceives));
+  allowance_->giveBack(kMoreReceives);
+  return true;
+}
+
+// If there is no memory or room for all, the promise is taken back, and the port does not grow again.
+void Port::postMissing() {
+  while (receives_ < wantedReceives_ && !isComplete_ && !isBroken_) {
     BufferRef buffer = BufferPool::packets().take(BufferPool::Use::kPackets);
-    if (!buffer || !postReceive(std::move(buffer))) return;
-    ++receives_;
-    allowance_->giveBack(1);
+    if (buffer && postReceive(std::move(buffer))) {
+      ++receives_;
+      continue;
+    }
+    isComplete_ = true;
+    allowance_->takeBack(wantedReceives_.exchange(kMostReceives) - receives_);
   }
 }
 

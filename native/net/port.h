@@ -42,7 +42,7 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   // Posts the receives. Throws FabricFailure.
   void listen();
   // Keeps the packets of a session that the peer may send before add(). Returns false if the
-  // endpoint has no room for another session's packets.
+  // endpoint has no room for another session's packets, and cannot get more.
   bool expect(uint32_t session, uint32_t allowance);
   // Carries the packets of a session to a peer, as its link with this number.
   void add(const std::shared_ptr<Session>& session, uint32_t peer, uint8_t link);
@@ -123,7 +123,8 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   void report(const std::shared_ptr<Session>& session);
   void check(Clock::time_point now);
   void checkMember(uint32_t number, Member& member, Clock::time_point now);
-  void postMore();
+  bool grow();
+  void postMissing();
   void apply(uint32_t number, Member& member, const uint8_t* bytes, size_t length,
              const BufferRef& buffer);
 
@@ -152,7 +153,9 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   std::unordered_map<const Block*, Entry> blocks_;
   Numbered<InFlight> ops_;
   uint32_t sending_ = 0;   // packets in flight
-  uint32_t receives_ = 0;  // that this port wants to have posted
+  uint32_t receives_ = 0;  // of this port
+  std::atomic<uint32_t> wantedReceives_;  // JavaScript's thread may have promised them already
+  bool isComplete_ = false;               // there is no memory or room for more receives
   bool owes_ = false;      // a session may owe an acknowledgement
   bool isFull_ = false;    // the provider had no room
   bool isBroken_ = false;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kRefused = 111;  // ECONNREFUSED
 // A peer that takes no packets could otherwise make this side keep any number of answers.
-constexpr size_t kMostResets = 1 << 16;
+constexpr size_t kMostRefusals = 1 << 16;
 
 // Fewer bytes are copied, so that they do not keep the memory of a packet.
 constexpr size_t kWorthKeeping = 4 << 10;
@@ -56,6 +56,10 @@ bool Session::receiveFrom(const uint8_t* bytes, size_t length) {
       return fail("a packet is longer than agreed");
     }
     if (partial_.size() - at - sizeof(size) < size) break;
+    if (size == 0) {  // it only keeps the connection from being idle
+      at += sizeof(size);
+      continue;
+    }
     const Received received = receive(partial_.data() + at + sizeof(size), size, Clock::now());
     if (received == Received::kForeign) {
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -89,7 +93,7 @@ bool Session::applyInOrder(uint64_t sequence, const uint8_t* bytes, size_t lengt
                            Clock::time_point now, const BufferRef& buffer) {
   if (length + sizeof(PacketHeader) > longestPacket())
     return fail("a packet is longer than agreed");
-  if (resets_.size() > kMostResets) return fail("the peer takes no answers");
+  if (refusals_.size() > kMostRefusals) return fail("the peer takes no answers");
   if (sequence == 0) return true;
   if (sequence < expected_) {  // it was sent again
     wantsAcknowledgement_ = true;
@@ -124,6 +128,10 @@ bool Session::acknowledged(const PacketHeader& header) {
   acknowledgedTo_ = header.next;
   while (!unacknowledged_.empty() && unacknowledged_.front().sequence < header.next)
     unacknowledged_.pop_front();
+  if (askedBy_ != 0 && header.next > askedBy_) {
+    askedBy_ = 0;
+    add(EventKind::kAnswered, 0);
+  }
   if (wantsDelivered_ && hasDelivered()) {
     wantsDelivered_ = false;
     add(EventKind::kDelivered, 0);
@@ -152,10 +160,16 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload, const Buff
   if (frame.kind() != FrameKind::kData && frame.length > 0) return fail("a frame has bytes");
   if (frame.kind() == FrameKind::kOpen) return opened(frame);
   if (frame.kind() == FrameKind::kReturn) return returned(frame.value);
+  if (frame.kind() == FrameKind::kAsk || frame.kind() == FrameKind::kGoodbye) {
+    wantsAcknowledgement_ = true;
+    if (frame.kind() == FrameKind::kGoodbye) add(EventKind::kLeft, 0);
+    return true;
+  }
   Stream* const stream = find(frame.stream);
   if (stream == nullptr) {
     return isStale(frame.stream) || fail("a frame is of a stream that does not exist");
   }
+  if (stream->wasReset) return fail("a frame is of a stream that was reset");
   const auto error = static_cast<uint32_t>(frame.value);
   const bool isAnswer = frame.kind() == FrameKind::kAccept || frame.kind() == FrameKind::kRefuse;
   if (isAnswer && stream->state != Stream::State::kOpening)
@@ -185,10 +199,7 @@ bool Session::apply(const FrameHeader& frame, const uint8_t* payload, const Buff
       eraseIfOver(*stream);
       return true;
     case FrameKind::kReset:
-      resetByPeer_.insert(frame.stream);
-      add(EventKind::kReset, frame.stream, error);
-      erase(frame.stream);
-      wantsAcknowledgement_ = true;
+      wasReset(*stream, error);
       return true;
     default:
       return fail("a frame has an unknown kind");
@@ -206,13 +217,23 @@ bool Session::opened(const FrameHeader& frame) {
     return fail("a stream has a wrong number");
   lastPeer_ = frame.stream;
   if (streams_.size() >= agreement_.maxStreams) {
-    resets_.push_back({frame.stream, kRefused, FrameKind::kRefuse});
+    refusals_.push_back({frame.stream, kRefused});
     return true;
   }
   Stream& stream = add(frame.stream, Stream::State::kAnswering, frame.mode);
   stream.limit = frame.value;
   add(EventKind::kOpened, frame.stream, frame.mode);
   return true;
+}
+
+// The peer neither sends nor takes any more bytes of this stream.
+void Session::wasReset(Stream& stream, uint32_t error) {
+  wantsAcknowledgement_ = true;
+  if (stream.discards) return erase(stream.id);
+  stream.wasReset = true;
+  stream.writerWaits = false;
+  stream.backlog = {};
+  add(EventKind::kReset, stream.id, error);
 }
 
 // The peer sends no packet from this number on, unless it gets another promise.
@@ -229,12 +250,12 @@ bool Session::data(Stream& stream, const FrameHeader& frame, const uint8_t* payl
   if (frame.length == 0 || frame.value != stream.received || stream.peerEnded)
     return fail("data has a wrong offset");
   if (frame.value + frame.length > stream.granted) return fail("data exceeds its window");
+  stream.received += frame.length;
   if (stream.discards) {
-    resets_.push_back({stream.id, 0, FrameKind::kReset});
-    erase(stream.id);
+    if (stream.resets == Stream::Resets::kNot) stream.resets = Stream::Resets::kAfterBytes;
+    activate(stream);
     return true;
   }
-  stream.received += frame.length;
   keep(stream.inbound, payload, frame.length, buffer);
   if (std::exchange(stream.readerWaits, false)) add(EventKind::kReadable, stream.id);
   return true;

@@ -33,7 +33,7 @@ std::optional<Outgoing> Session::nextPacket(uint8_t link, Clock::time_point now)
   if (why_) return std::nullopt;
   if (auto packet = repeated(link, now)) return packet;
   if (auto packet = placeBytes(link, now)) return packet;
-  if (mayNumber(true) && (!active_.empty() || !resets_.empty() || returns_)) {
+  if (mayNumber(true) && hasFrames()) {
     Chunk packet;
     if (!moveBytes(packet, link) && !startPacket(packet, link)) return std::nullopt;
     fill(packet);
@@ -144,15 +144,27 @@ std::optional<Outgoing> Session::heartbeat(uint8_t link) {
 
 void Session::acknowledge() {
   const std::lock_guard<std::mutex> guard(mutex_);
+  resetOrphans(Clock::now());
   wantsAcknowledgement_ = true;
+}
+
+void Session::ask() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  asks_ = true;
+}
+
+void Session::leave() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  leaves_ = true;
 }
 
 Session::Due Session::dueAt(Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
+  resetOrphans(now);
   const bool isBehind = told_ < expected_;
   if (isBehind && now - untoldSince_ >= kAcknowledgeAfter) wantsAcknowledgement_ = true;
   const bool has = wantsAcknowledgement_ || returns_ || !repeats_.empty() ||
-                   (!active_.empty() && mayNumber(false));
+                   (!active_.empty() && mayNumber(false)) || (asks_ && mayNumber(true));
   return has ? Due::kNow : isBehind ? Due::kLater : Due::kNever;
 }
 
@@ -175,7 +187,7 @@ bool Session::startPacket(Chunk& packet, uint8_t link) const {
 
 // The stream whose turn it is, if the next packet may begin with its bytes.
 Stream* Session::nextWithData() {
-  if (!resets_.empty() || returns_ || active_.empty() || !mayNumber(false)) return nullptr;
+  if (hasOwnFrames() || active_.empty() || !mayNumber(false)) return nullptr;
   Stream* const stream = find(active_.front());
   if (stream == nullptr || stream->hasControl() || !stream->hasData()) return nullptr;
   return stream->backlog.front().size() <= stream->room() ? stream : nullptr;
@@ -284,19 +296,37 @@ bool Session::mustAcknowledge() const {
   return wantsAcknowledgement_ || expected_ - told_ >= std::max(1u, share_.packets() / 2);
 }
 
-// Adds the frames that are to be sent.
-void Session::fill(Chunk& packet) {
+// Frames of no stream, which go first.
+bool Session::hasOwnFrames() const {
+  return !refusals_.empty() || returns_ || asks_ || leaves_;
+}
+
+void Session::fillOwn(Chunk& packet) {
   if (returns_ && packet.room() >= sizeof(FrameHeader)) {
     returns_ = false;
     returnedBy_ = nextSequence_;
     allowed_ = nextSequence_ + 1 + agreement_.peerAllowance;
     put(packet, FrameHeader::of(0, FrameKind::kReturn, allowed_));
   }
-  while (!resets_.empty() && packet.room() >= sizeof(FrameHeader)) {
-    const auto [stream, error, kind] = resets_.front();
-    put(packet, FrameHeader::of(stream, kind, error));
-    resets_.pop_front();
+  while (!refusals_.empty() && packet.room() >= sizeof(FrameHeader)) {
+    const auto [stream, error] = refusals_.front();
+    put(packet, FrameHeader::of(stream, FrameKind::kRefuse, error));
+    refusals_.pop_front();
   }
+  if (asks_ && packet.room() >= sizeof(FrameHeader)) {
+    asks_ = false;
+    askedBy_ = nextSequence_;
+    put(packet, FrameHeader::of(0, FrameKind::kAsk, 0));
+  }
+  if (leaves_ && packet.room() >= sizeof(FrameHeader)) {
+    leaves_ = false;
+    put(packet, FrameHeader::of(0, FrameKind::kGoodbye, 0));
+  }
+}
+
+// Adds the frames that are to be sent.
+void Session::fill(Chunk& packet) {
+  fillOwn(packet);
   // Each stream fills at most one packet in its turn.
   for (size_t turns = active_.size(); turns > 0 && packet.room() >= sizeof(FrameHeader); --turns) {
     Stream* const stream = find(active_.front());
@@ -305,9 +335,9 @@ void Session::fill(Chunk& packet) {
     stream->isActive = false;
     fillControl(*stream, packet);
     if (mayNumber(false)) fillData(*stream, packet);
-    const uint32_t id = stream->id;
+    if (fillReset(*stream, packet)) continue;
     activate(*stream);
-    if (!stream->isActive) eraseIfOver(*find(id));
+    if (!stream->isActive) eraseIfOver(*stream);
   }
 }
 
@@ -336,6 +366,14 @@ void Session::fillData(Stream& stream, Chunk& packet) {
   if (!stream.mayEnd() || packet.room() < sizeof(FrameHeader)) return;
   put(packet, FrameHeader::of(stream.id, FrameKind::kEnd, stream.sent));
   stream.hasEnded = true;
+}
+
+// After it, the stream is gone.
+bool Session::fillReset(const Stream& stream, Chunk& packet) {
+  if (!stream.mayReset() || packet.room() < sizeof(FrameHeader)) return false;
+  put(packet, FrameHeader::of(stream.id, FrameKind::kReset, stream.resetError));
+  erase(stream.id);
+  return true;
 }
 
 // A few bytes beside many would leave the rest of their chunk to be copied too.

@@ -15,6 +15,10 @@ namespace {
 constexpr size_t kMostTaken = 96 << 10;
 // A chunk with fewer bytes is filled before the next one.
 constexpr size_t kFewBytes = 8 << 10;
+// A destroyed stream is reset if the peer takes none of its bytes, and does not end its side, within
+// this time. Linux gives a socket that was closed about as long.
+constexpr auto kMostOrphaned = std::chrono::seconds(120);
+constexpr auto kOrphansInterval = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -50,7 +54,7 @@ void Session::refuse(uint32_t stream, uint32_t error) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
   if (found == nullptr || found->state != Stream::State::kAnswering) return;
-  resets_.push_back({stream, error, FrameKind::kRefuse});
+  refusals_.push_back({stream, error});
   erase(stream);
 }
 
@@ -60,7 +64,8 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     Stream* const found = find(stream);
-    if (found == nullptr || found->isEnding) return length;  // the program learns of it by an event
+    // The program learns of it by an event.
+    if (found == nullptr || found->isEnding || found->wasReset) return length;
     ByteQueue& backlog = found->backlog;
     accepted = std::min(length, Stream::kBacklog - std::min(Stream::kBacklog, backlog.size()));
     found->writerWaits = accepted < length;
@@ -84,7 +89,7 @@ size_t Session::write(uint32_t stream, const uint8_t* bytes, size_t length) {
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (found == nullptr) return length;
+  if (found == nullptr || found->wasReset) return length;
   for (Chunk& chunk : chunks) found->backlog.push(std::move(chunk));
   activate(*found);
   return accepted;
@@ -119,7 +124,7 @@ Chunk Session::makeChunk(size_t length) const {
 Session::Taken Session::take(uint32_t stream, std::vector<Chunk>& bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (const Taken taken = toTake(stream, found); taken != Taken::kBytes) return taken;
+  if (const Taken taken = toTake(found); taken != Taken::kBytes) return taken;
   ByteQueue& inbound = found->inbound;
   size_t length = 0;
   do {
@@ -136,7 +141,7 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     Stream* const found = find(stream);
-    if (const Taken taken = toTake(stream, found); taken != Taken::kBytes) return taken;
+    if (const Taken taken = toTake(found); taken != Taken::kBytes) return taken;
     ByteQueue& inbound = found->inbound;
     length = 0;
     while (!inbound.empty() && length + inbound.front().size() <= room) {
@@ -158,8 +163,8 @@ Session::Taken Session::takeInto(uint32_t stream, uint8_t* to, size_t room, size
 
 // What take() returns. After the end, the stream may be over; after nothing, kReadable or kReset
 // follows.
-Session::Taken Session::toTake(uint32_t id, Stream* stream) {
-  if (stream == nullptr) return isOver(id) ? Taken::kEnd : Taken::kNothing;
+Session::Taken Session::toTake(Stream* stream) {
+  if (stream == nullptr) return Taken::kEnd;
   if (!stream->inbound.empty()) return Taken::kBytes;
   if (stream->peerEnded) {
     eraseIfOver(*stream);
@@ -177,33 +182,59 @@ void Session::end(uint32_t stream) {
   activate(*found);
 }
 
-void Session::destroy(uint32_t stream) {
+void Session::destroy(uint32_t stream, bool isCut) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Stream* const found = find(stream);
-  if (found == nullptr) {
-    resetByPeer_.erase(stream);
-    return;
+  if (found == nullptr) return;
+  if (found->wasReset) return erase(stream);
+  if (isCut || !found->inbound.empty()) {
+    found->resets = Stream::Resets::kAfterBytes;
+  } else {
+    found->isEnding = true;
   }
-  if (!found->inbound.empty()) {
-    resets_.push_back({stream, 0, FrameKind::kReset});
-    return erase(stream);
-  }
-  found->discards = found->isEnding = true;
+  orphan(*found);
   activate(*found);
   eraseIfOver(*found);
 }
 
 void Session::reset(uint32_t stream, uint32_t error) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (find(stream) == nullptr) return;
-  resets_.push_back({stream, error, FrameKind::kReset});
-  erase(stream);
+  Stream* const found = find(stream);
+  if (found == nullptr) return;
+  if (found->wasReset) return erase(stream);
+  found->resets = Stream::Resets::kAfterWindow;
+  found->resetError = error;
+  orphan(*found);
+  activate(*found);
+}
+
+// The session ends the stream without its program.
+void Session::orphan(Stream& stream) {
+  stream.discards = true;
+  stream.inbound = {};
+  stream.orphanedAt = Clock::now();
+  stream.orphanedSent = stream.sent;
+}
+
+void Session::resetOrphans(Clock::time_point now) {
+  if (now - orphansCheckedAt_ < kOrphansInterval) return;
+  orphansCheckedAt_ = now;
+  for (auto& [id, stream] : streams_) {
+    if (!stream->discards) continue;
+    if (stream->sent != stream->orphanedSent) {
+      stream->orphanedAt = now;
+      stream->orphanedSent = stream->sent;
+    } else if (now - stream->orphanedAt >= kMostOrphaned) {
+      stream->resets = Stream::Resets::kAfterWindow;
+      activate(*stream);
+    }
+  }
 }
 
 bool Session::hasPeerEnded(uint32_t stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const Stream* const found = find(stream);
-  return found == nullptr ? isOver(stream) : found->peerEnded;
+  return found == nullptr || found->peerEnded;
 }
 
 std::vector<Event> Session::takeEvents() {
@@ -239,10 +270,10 @@ bool Session::isDelivered() {
 }
 
 bool Session::hasDelivered() const {
-  if (!unacknowledged_.empty() || !active_.empty() || !resets_.empty()) return false;
+  if (!unacknowledged_.empty() || hasFrames()) return false;
   return std::none_of(streams_.begin(), streams_.end(), [](const auto& each) {
     const Stream& stream = *each.second;
-    return !stream.backlog.empty() || stream.mayEnd();
+    return !stream.backlog.empty() || stream.mayEnd() || stream.resets != Stream::Resets::kNot;
   });
 }
 
@@ -273,8 +304,7 @@ Stream& Session::add(uint32_t id, Stream::State state, uint8_t mode) {
 
 // Adds a stream to those that have something to send.
 void Session::activate(Stream& stream) {
-  const bool has = stream.hasControl() || stream.hasData() || stream.mayEnd();
-  if (!has || stream.isActive) return;
+  if (stream.isActive || !stream.hasFrames()) return;
   stream.isActive = true;
   active_.push_back(stream.id);
 }
@@ -288,7 +318,7 @@ void Session::eraseIfOver(const Stream& stream) {
 // Lets the peer send as many bytes as the program has taken, in steps of half a window. The window
 // grows while the program keeps pace: it has taken everything.
 void Session::grant(Stream& stream) {
-  if (stream.peerEnded) return;
+  if (stream.peerEnded || stream.wasReset) return;
   const uint64_t granted = stream.taken() + stream.window;
   if (granted < stream.granted + stream.window / 2) return;
   if (stream.inbound.empty()) stream.window = std::min(2 * stream.window, agreement_.maxWindow);

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <node_api.h>
@@ -20,8 +19,6 @@
 #include "stream.h"
 
 namespace fab::net {
-
-using Clock = std::chrono::steady_clock;
 
 // The parameters that both sides agree on when they meet.
 struct Agreement {
@@ -50,6 +47,8 @@ enum class EventKind : uint32_t {
   kBroken,      // the peer has broken the protocol: why() says how
   kLinkLost,    // stream: the number of the link. value: an error number of libfabric
   kLinkFound,   // it works again
+  kAnswered,    // the peer has answered ask()
+  kLeft,        // the peer has closed the session
 };
 
 struct Event {
@@ -112,9 +111,11 @@ class Session {
   size_t write(uint32_t stream, const uint8_t* bytes, size_t length);
   // Ends this side after the accepted bytes.
   void end(uint32_t stream);
-  // Ends both sides. If the peer has sent bytes that the program has not taken, resets the stream.
-  // Must also be called after kReset.
-  void destroy(uint32_t stream);
+  // Ends both sides after the accepted bytes. If the peer has sent bytes that the program has not
+  // taken, or sends more, the stream is reset after them. `isCut`: it is reset in any case, because
+  // the program has written more. Must also be called after kReset.
+  void destroy(uint32_t stream, bool isCut = false);
+  // Resets the stream, after the bytes that the peer has room for.
   void reset(uint32_t stream, uint32_t error);
   // The bytes that have arrived, or whether the end has. If there are none, kReadable follows.
   enum class Taken { kNothing, kBytes, kEnd };
@@ -145,6 +146,10 @@ class Session {
   void sendAgain(uint8_t link);
   // The same if the peer misses a packet of the link for too long, and another link may send it.
   bool sendLateAgain(uint8_t link, Clock::time_point now);
+  // Asks the peer for a sign of life: kAnswered follows.
+  void ask();
+  // Tells the peer that the session is closed.
+  void leave();
   // An acknowledgement that shows whether a link works.
   std::optional<Outgoing> heartbeat(uint8_t link);
   void addLink(uint8_t link, std::weak_ptr<Carrier> carrier);
@@ -196,10 +201,9 @@ class Session {
     uint8_t attempts;
     Clock::time_point sentAt;
   };
-  struct Reset {
+  struct Refusal {
     uint32_t stream;
     uint32_t error;
-    FrameKind kind;
   };
   // A packet that has arrived before the one that follows the last applied one.
   struct Early {
@@ -220,10 +224,10 @@ class Session {
   void activate(Stream& stream);
   void erase(uint32_t stream);
   void eraseIfOver(const Stream& stream);
-  Taken toTake(uint32_t id, Stream* stream);
-  // Whether both sides of a stream that is not there any more had ended.
-  bool isOver(uint32_t stream) const { return resetByPeer_.count(stream) == 0; }
+  Taken toTake(Stream* stream);
   void grant(Stream& stream);
+  void orphan(Stream& stream);
+  void resetOrphans(Clock::time_point now);
   Chunk makeChunk(size_t length) const;
   void mayGrow(Chunk& chunk, size_t length) const;
   bool hasDelivered() const;
@@ -235,6 +239,8 @@ class Session {
   // sending.cc
   bool mayNumber(bool control) const;
   bool mustAcknowledge() const;
+  bool hasOwnFrames() const;
+  bool hasFrames() const { return hasOwnFrames() || !active_.empty(); }
   std::optional<Outgoing> repeated(uint8_t link, Clock::time_point now);
   void repeatAllOf(uint8_t link);
   bool startPacket(Chunk& packet, uint8_t link) const;
@@ -245,8 +251,10 @@ class Session {
   Outgoing inlined(const Outgoing& packet) const;
   size_t longestPacket() const;
   void fill(Chunk& packet);
+  void fillOwn(Chunk& packet);
   void fillControl(Stream& stream, Chunk& packet);
   void fillData(Stream& stream, Chunk& packet);
+  bool fillReset(const Stream& stream, Chunk& packet);
   static bool isWorthCopying(const Stream& stream, const Chunk& packet);
   void tellIfWritable(Stream& stream);
   Outgoing complete(const Chunk& packet, uint64_t sequence);
@@ -262,6 +270,7 @@ class Session {
   bool opened(const FrameHeader& frame);
   bool data(Stream& stream, const FrameHeader& frame, const uint8_t* payload,
             const BufferRef& buffer);
+  void wasReset(Stream& stream, uint32_t error);
   bool returned(uint64_t from);
   bool isStale(uint32_t stream) const;
 
@@ -269,9 +278,9 @@ class Session {
   const std::shared_ptr<BufferPool> places_;  // what the peer reads; null: it reads nothing
   mutable std::mutex mutex_;
   std::unordered_map<uint32_t, std::unique_ptr<Stream>> streams_;
-  uint32_t lastOwn_;                          // stream of this side
-  uint32_t lastPeer_ = 0;                     // stream of the peer
-  std::unordered_set<uint32_t> resetByPeer_;  // and the program has not destroyed them
+  uint32_t lastOwn_;       // stream of this side
+  uint32_t lastPeer_ = 0;  // stream of the peer
+  Clock::time_point orphansCheckedAt_{};
   std::vector<Event> events_;
   std::atomic<bool> hasEvents_{false};
 
@@ -284,7 +293,10 @@ class Session {
   std::deque<Packet> unacknowledged_;
   std::deque<uint64_t> repeats_;  // packets of these that are to be sent again
   std::deque<uint32_t> active_;
-  std::deque<Reset> resets_;
+  std::deque<Refusal> refusals_;
+  bool asks_ = false;
+  uint64_t askedBy_ = 0;  // the packet that asks, until it is answered
+  bool leaves_ = false;
   bool wantsAcknowledgement_ = false;
   bool wantsDelivered_ = false;
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "byte_queue.h"
 
 namespace fab::net {
+
+using Clock = std::chrono::steady_clock;
 
 // One connection of a session: a stream of bytes in each direction.
 struct Stream {
@@ -30,6 +33,11 @@ struct Stream {
   uint64_t limit = 0;        // the peer has room for the bytes before it
   bool isEnding = false;     // the program has ended its side
   bool hasEnded = false;     // and the peer was told
+  // The peer is told that its bytes are not read: after the bytes that this side has accepted, or
+  // after those that the peer has room for.
+  enum class Resets : uint8_t { kNot, kAfterBytes, kAfterWindow };
+  Resets resets = Resets::kNot;
+  uint32_t resetError = 0;
   bool writerWaits = false;  // for room in the backlog
 
   // Receiving.
@@ -40,6 +48,9 @@ struct Stream {
   bool peerEnded = false;
   bool readerWaits = false;  // for bytes, or for the end
   bool discards = false;     // the program has destroyed its side
+  bool wasReset = false;     // by the peer. What arrived before can be taken
+  Clock::time_point orphanedAt{};  // the program has destroyed it, or it has sent bytes since
+  uint64_t orphanedSent = 0;
 
   // Frames to send, besides data.
   bool mustOpen = false;
@@ -49,10 +60,18 @@ struct Stream {
 
   uint64_t taken() const { return received - inbound.size(); }
   uint64_t room() const { return limit - sent; }
-  bool mayEnd() const { return isEnding && !hasEnded && backlog.empty(); }
+  bool mayEnd() const { return isEnding && !hasEnded && backlog.empty() && !wasReset; }
+  bool mayReset() const {
+    if (resets == Resets::kNot || mustOpen) return false;
+    if (resets == Resets::kAfterWindow) return !hasData();
+    return backlog.empty() && !mayEnd();
+  }
   bool hasData() const { return !backlog.empty() && room() > 0; }
-  bool hasControl() const { return mustOpen || mustAccept || mustGrant; }
-  bool isOver() const { return hasEnded && peerEnded && (discards || inbound.empty()); }
+  bool hasControl() const { return !wasReset && (mustOpen || mustAccept || mustGrant); }
+  bool hasFrames() const { return hasControl() || hasData() || mayEnd() || mayReset(); }
+  bool isOver() const {
+    return hasEnded && peerEnded && resets == Resets::kNot && (discards || inbound.empty());
+  }
 };
 
 }  // namespace fab::net

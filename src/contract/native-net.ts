@@ -41,6 +41,10 @@ export const NetEvent = {
   LinkLost: 9,
   /** It works again. */
   LinkFound: 10,
+  /** The peer has answered netAsk(). */
+  Answered: 11,
+  /** The peer has closed the session. */
+  Left: 12,
 } as const;
 
 /** Limits of native/net/port.h, in milliseconds, and more. */
@@ -66,8 +70,8 @@ export interface NativeNet {
   netWrite(session: Handle<'Session'>, stream: number, bytes: Uint8Array, from: number): number;
   /** Ends this side. */
   netEnd(session: Handle<'Session'>, stream: number): void;
-  /** Ends both sides: with a reset if the peer's bytes were not all taken. */
-  netDestroy(session: Handle<'Session'>, stream: number): void;
+  /** Ends both sides after the accepted bytes: with a reset if the peer's bytes were not all taken, or if `isCut`. */
+  netDestroy(session: Handle<'Session'>, stream: number, isCut: boolean): void;
   netReset(session: Handle<'Session'>, stream: number, error: number): void;
   /**
    * The bytes that have arrived, null at the end. If it returns undefined, Readable follows. An ArrayBuffer is the memory
@@ -89,6 +93,10 @@ export interface NativeNet {
   netReceive(session: Handle<'Session'>, bytes: Uint8Array): string | undefined;
   /** Makes the next packets acknowledge what has arrived. */
   netAcknowledge(session: Handle<'Session'>): void;
+  /** Asks the peer for a sign of life: Answered follows. The caller sends it. */
+  netAsk(session: Handle<'Session'>): void;
+  /** Tells the peer that the session is closed. The caller sends it. */
+  netGoodbye(session: Handle<'Session'>): void;
   /** For tests: makes the next packets repeat those of netPackets() that were not acknowledged. */
   netAgain(session: Handle<'Session'>): void;
   /** Whether the peer has everything that was written. If not, Delivered follows. */

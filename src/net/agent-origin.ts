@@ -58,7 +58,7 @@ export class Origin {
   #wait(target: Target): FabricSocket {
     const asking = this.#ask(target);
     let control: Socket | undefined;
-    const connector = async () => {
+    const opening = async () => {
       const { session, error } = await asking.outcome;
       if (session) return session;
       if (this.#options.require === 'fabric' || socket.destroyed) throw error;
@@ -66,13 +66,13 @@ export class Origin {
       const fallback = this.#options.provider === undefined ? undefined : error;
       return connected(control, target, fallback);
     };
-    const socket = FabricSocket.to(connector, {});
+    const socket = new FabricSocket();
     asking.hold(1);
     socket.once('close', () => {
       asking.hold(-1);
       control?.destroy();
     });
-    return this.#use(socket, target).connect();
+    return this.#use(socket, target).openFrom(opening());
   }
 
   #ask(target: Target): Asking {

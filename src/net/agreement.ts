@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { NativeAgreement } from '../contract/native.js';
 import { connectionError } from './errors.js';
 
-const VERSION = 1;
+const VERSION = 2;
 const GREETING = `libfabric-net ${VERSION} `;
 const MAX_LINE = 4096; // bytes
 /** The most endpoints of a side. */

@@ -17,8 +17,11 @@ export interface NicLostMessage extends FallbackMessage {
 
 /** `tracingChannel('libfabric:net:connect')`: connect() opens a session. Sockets that join a session open none. */
 export interface ConnectTraceMessage extends TraceMessage<NetSessionState> {
-  readonly host: string;
-  readonly port: number;
+  /** Undefined for a Unix socket. */
+  readonly host?: string;
+  readonly port?: number;
+  /** Of a Unix socket. */
+  readonly path?: string;
   /** Undefined for a session over TCP. */
   readonly provider: string | undefined;
 }

@@ -1,30 +1,19 @@
-import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { addonFailure } from './addon.js';
 import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
+import { connected, identityOf, keyOf, openControl } from './control-connection.js';
 import { connectionError } from './errors.js';
-import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
-import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { PlainSession } from './plain-session.js';
+import type { Heartbeat } from './port.js';
 import { type FabricOptions, Ports } from './ports.js';
 import { Session, warnOf } from './session.js';
+import type { ConnectOptions } from './socket-options.js';
 import type { SocketSession } from './stream.js';
-
-/** Where to connect to, and how. */
-export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
-  readonly host?: string;
-  readonly port: number;
-  /** Options of tls.connect(), if the server listens with TLS. */
-  readonly tls?: ConnectionOptions;
-  /** Milliseconds for the connection and the agreement. Default: 5000. */
-  readonly connectTimeout?: number;
-  /** Milliseconds without activity until the socket emits 'timeout'. */
-  readonly timeout?: number;
-}
 
 /** Milliseconds for a connection and an agreement. */
 export const CONNECT_TIMEOUT = 5000;
@@ -32,107 +21,59 @@ export const CONNECT_TIMEOUT = 5000;
 // The sessions that connect() of this thread has opened, by what they were opened with.
 const sessions = new Map<string, Promise<SocketSession>>();
 
-/** Options of connect() for a {@link MessageSocket}. */
-export interface MessageConnectOptions
-  extends Omit<ConnectOptions, keyof FabricSocketOptions | 'timeout'>,
-    MessageSocketOptions {
-  readonly mode: 'messages';
+/**
+ * The session for a socket: a new one, or that of earlier sockets with the same options.
+ *
+ * @param asker emits the events of the new connection.
+ * @throws TypeError, RangeError as node:net does.
+ */
+export function sessionTo(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+  // Options of TLS may have functions and keys, which cannot be compared. A local port is that of one connection.
+  if (options.tls !== undefined || options.localPort) return openOfOneSocket(options, asker);
+  return sharedSession(options, asker).then((session) =>
+    session instanceof PlainSession && !session.claim() ? openOfOneSocket(options, asker) : session,
+  );
 }
 
-/** Connects to a server of this module. Sockets to the same server share a session. */
-export function connect(options: MessageConnectOptions, listener?: () => void): MessageSocket;
-export function connect(options: ConnectOptions, listener?: () => void): FabricSocket;
-export function connect(
-  options: ConnectOptions | MessageConnectOptions,
-  listener?: () => void,
-): FabricSocket | MessageSocket {
-  if ('mode' in options && options.mode === 'messages') {
-    const messages = new MessageSocket(options).connect(sessionFor(options));
-    return listener ? messages.once('connect', listener) : messages;
-  }
-  const { timeout } = options as ConnectOptions;
-  const connector = (port: unknown = options.port, host: unknown = options.host) =>
-    sessionFor({
-      ...options,
-      port: Number(port),
-      ...(host !== undefined && { host: String(host) }),
-    });
-  const socket = FabricSocket.to(connector, options as ConnectOptions);
-  if (timeout !== undefined) socket.setTimeout(timeout);
-  return listener ? socket.connect(listener) : socket.connect();
-}
-
-/** Turns a connection into a socket of a session. Both sides call it. */
-export async function upgrade(
-  connection: Duplex,
-  options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
-): Promise<FabricSocket> {
-  const { timeout = CONNECT_TIMEOUT } = options;
-  const until = performance.now() + timeout;
-  const session = await meet(connection, options, timeout, 'either');
-  session.isOfOneSocket = true;
-  if (session.opens) {
-    session.start();
-    return new FabricSocket(options).open(session);
-  }
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
-      until - performance.now(),
-    );
-    session.onEnd = (error) => {
-      clearTimeout(timer);
-      reject(error);
-    };
-    session.opened = (stream) => {
-      clearTimeout(timer);
-      session.onEnd = session.opened = undefined;
-      const socket = FabricSocket.accepted(session, stream, options);
-      session.answer(stream, 0);
-      resolve(socket);
-      // The peer may end, although nobody reads.
-      setImmediate(() => socket.isPaused() || socket.read(0));
-    };
-    session.start();
-  });
-}
-
-/** The session for a socket: one that others use too, or a connection that carries only this socket. */
-async function sessionFor(options: ConnectOptions): Promise<SocketSession> {
-  const session = await sessionTo(options);
-  const isTaken = session instanceof PlainSession && !session.claim();
-  return isTaken ? openOfOneSocket(options) : session;
-}
-
-function sessionTo(options: ConnectOptions): Promise<SocketSession> {
-  const { host = 'localhost', port, tls } = options;
-  const { provider, driver, node, nics, heartbeat, require } = options;
-  // Options of TLS may have functions and keys, which cannot be compared.
-  if (tls !== undefined) return openOfOneSocket(options);
-  const key = JSON.stringify([host, port, provider, driver, node, nics, heartbeat, require]);
+function sharedSession(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+  const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
   const known = sessions.get(key);
   if (known !== undefined) return known;
   const forget = () => {
     if (sessions.get(key) === opening) sessions.delete(key);
   };
-  const opening = openTraced(options, forget);
+  const opening = openTraced(options, asker, forget);
   sessions.set(key, opening);
   opening.catch(forget);
   return opening;
 }
 
-async function openOfOneSocket(options: ConnectOptions): Promise<SocketSession> {
-  const session = await openTraced(options);
-  session.isOfOneSocket = true;
-  return session;
+function keyOfFabric({ provider, driver, node, nics, heartbeat, require }: FabricOptions): string {
+  const { interval, limit } = Object(heartbeat) as Heartbeat;
+  return [provider, driver, node, nics, interval, limit, require].map(identityOf).join('\n');
 }
 
-function openTraced(options: ConnectOptions, ended: () => void = () => {}): Promise<SocketSession> {
-  if (!tracedConnects.hasSubscribers) return open(options, ended);
-  const { host = 'localhost', port, provider } = options;
-  const message = { host, port, provider };
-  const trace = new Trace<NetSessionState, ConnectTraceMessage>(tracedConnects, message);
-  const opening = open(options, ended);
+function openOfOneSocket(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+  return openTraced(options, asker).then((session) => {
+    session.isOfOneSocket = true;
+    return session;
+  });
+}
+
+function openTraced(
+  options: ConnectOptions,
+  asker: EventEmitter,
+  ended: () => void = () => {},
+): Promise<SocketSession> {
+  const control = openControl(options, asker);
+  if (!tracedConnects.hasSubscribers) return open(control, options, ended);
+  const { host = 'localhost', port, path, provider } = options;
+  const place = path === undefined ? { host, port: Number(port) } : { path };
+  const trace = new Trace<NetSessionState, ConnectTraceMessage>(tracedConnects, {
+    ...place,
+    provider,
+  });
+  const opening = open(control, options, ended);
   trace.returned();
   opening.then(
     (session) => trace.succeeded(session.state()),
@@ -141,14 +82,14 @@ function openTraced(options: ConnectOptions, ended: () => void = () => {}): Prom
   return opening;
 }
 
-async function open(options: ConnectOptions, ended: () => void): Promise<SocketSession> {
-  const { host = 'localhost', port, tls, connectTimeout = CONNECT_TIMEOUT } = options;
+async function open(
+  control: Socket,
+  options: ConnectOptions,
+  ended: () => void,
+): Promise<SocketSession> {
+  const { connectTimeout = CONNECT_TIMEOUT } = options;
   const until = performance.now() + connectTimeout;
-  const control = await connected(
-    tls ? connectTls({ host, port, ...tls }) : connectTcp({ host, port } as NetConnectOpts),
-    tls ? 'secureConnect' : 'connect',
-    connectTimeout,
-  );
+  await connected(control, options, connectTimeout);
   control.setNoDelay(true);
   try {
     const session = await meet(control, options, Math.max(1, until - performance.now()));
@@ -212,37 +153,14 @@ async function portsFor(
 ): Promise<{ ports?: Ports; failure?: Error }> {
   if (options.provider === undefined) return {};
   if (missing) return { failure: missing };
-  let ports: Ports;
   try {
-    ports = await Ports.take(options);
+    return { ports: await Ports.take(options, { session, allowance: FABRIC_TERMS.allowance }) };
   } catch (error) {
     return { failure: error as Error };
   }
-  if (ports.expect(session, FABRIC_TERMS.allowance)) return { ports };
-  ports.release();
-  return { failure: connectionError('ENOBUFS', 'the endpoint has no room for more sessions') };
 }
 
 function letGo(ports: Ports | undefined, session: number): void {
   ports?.leave(session);
   ports?.release();
-}
-
-function connected(control: Socket, event: string, timeout: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const detail = `no connection within ${timeout} ms`;
-      control.destroy(connectionError('ETIMEDOUT', detail, 'connect'));
-    }, timeout);
-    const onError = (error: Error) => {
-      clearTimeout(timer);
-      reject(error);
-    };
-    control.once('error', onError);
-    control.once(event, () => {
-      clearTimeout(timer);
-      control.off('error', onError);
-      resolve(control);
-    });
-  });
 }

@@ -22,6 +22,13 @@ export function connectionError(code: string, detail: string, syscall?: string):
   });
 }
 
+/** An error with a code and a text of node:net. */
+export const codedError = (code: string, text: string): ConnectionError =>
+  Object.assign(new Error(text), { code });
+
+export const socketClosed = (): ConnectionError =>
+  codedError('ERR_SOCKET_CLOSED', 'Socket is closed');
+
 /** The error of a number that the peer has sent. */
 export function errorOfPeer(number: number, detail: string, syscall: string): ConnectionError {
   const [code] = getSystemErrorMap().get(-number) ?? ['ECONNRESET'];

@@ -1,33 +1,22 @@
 import { addAbortSignal } from 'node:stream';
-import { connectionError, errorOfPeer } from './errors.js';
-import { MemoryReader, type OnRead } from './onread.js';
+import { emitApart } from '../base/emit-apart.js';
+import { invalidArgType } from '../base/errors.js';
+import { sessionTo } from './connect.js';
+import { codedError, connectionError, errorOfPeer, socketClosed } from './errors.js';
+import { MemoryReader } from './onread.js';
+import type { FabricOptions } from './ports.js';
 import { SessionDuplex } from './session-duplex.js';
-import { SocketTimeout } from './socket-timeout.js';
+import {
+  type ConnectOptions,
+  checkConnectOptions,
+  connectArguments,
+  type FabricSocketOptions,
+} from './socket-options.js';
+import { checkTimeout, SocketTimeout } from './socket-timeout.js';
+import { bytesGone, SocketWriter } from './socket-writer.js';
 import { Mode, type SocketSession, type StreamOwner } from './stream.js';
 
-/** Options of a {@link FabricSocket}. */
-export interface FabricSocketOptions {
-  /** Whether the socket stays writable after the peer has ended its side. Default: false, as in node:net. */
-  readonly allowHalfOpen?: boolean;
-  /** Destroys the socket. */
-  readonly signal?: AbortSignal;
-  readonly writableHighWaterMark?: number;
-  /** Takes what arrives into memory of the program, instead of emitting 'data'. */
-  readonly onread?: OnRead;
-}
-
-/** Finds the session of a socket that connects. */
-export type Connector = (port: unknown, host: unknown) => Promise<SocketSession>;
-
 type Done = (error?: Error | null) => void;
-
-/** Bytes that write() has got, and the session has not accepted. */
-interface Unsent {
-  readonly chunks: readonly Uint8Array[];
-  index: number;
-  from: number;
-  readonly done: Done;
-}
 
 /** A stream of bytes between two processes, used as a net.Socket is. */
 export class FabricSocket extends SessionDuplex {
@@ -35,37 +24,35 @@ export class FabricSocket extends SessionDuplex {
   connecting = false;
   /** Always undefined: it has no handle of libuv. */
   readonly _handle: undefined;
-  /** Finds the session for connect(). A server's sockets have none. */
-  #connector: Connector | undefined;
+  /** What connect() uses where its own arguments name nothing else. */
+  readonly #options: Partial<ConnectOptions>;
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
-  #unsent: Unsent | undefined;
-  #unsentBytes = 0;
+  readonly #onread: MemoryReader | undefined;
+  #writer = new SocketWriter();
+  /** Changes with each connect() and destroy(), so that an earlier connection cannot change the next one. */
+  #attempt = 0;
   #isReferenced = true;
   #wantsBytes = false;
-  readonly #onread: MemoryReader | undefined;
-  #isCut = false; // the session has ended after the peer's side of the socket
+  /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
+  #loss: Error | undefined;
   #bytesRead = 0;
-  #bytesWritten = 0;
 
   /** Not connected: connect() of this module, and servers, make sockets that are. */
-  constructor(options: FabricSocketOptions = {}) {
-    const { allowHalfOpen = false, signal, writableHighWaterMark, onread } = options;
+  constructor(options?: FabricSocketOptions & FabricOptions) {
+    const checked = checkConnectOptions(options) as Partial<ConnectOptions>;
+    const { allowHalfOpen = false, signal, onread, highWaterMark } = checked;
+    const { readableHighWaterMark = highWaterMark ?? 1, writableHighWaterMark = highWaterMark } =
+      checked;
     super({
       allowHalfOpen,
       emitClose: false, // close() emits it, with its argument
       // One batch is read at a time, in one piece.
-      readableHighWaterMark: 1,
+      readableHighWaterMark,
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
-    this.#onread = onread && new MemoryReader(onread);
+    this.#options = checked;
+    this.#onread = onread ? new MemoryReader(onread) : undefined;
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
-  }
-
-  /** @internal A socket whose connect() calls `connector`. */
-  static to(connector: Connector, options: FabricSocketOptions): FabricSocket {
-    const socket = new FabricSocket(options);
-    socket.#connector = connector;
-    return socket;
   }
 
   /** @internal Joins a stream that the peer has opened. */
@@ -82,26 +69,46 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /**
-   * Connects, with the arguments of net.Socket's connect(). Without arguments, to where connect() of this module was
-   * told.
+   * Connects, with the arguments of net.Socket's connect() and the options of connect() of this module. The options of
+   * the constructor apply too. A socket that was destroyed may connect again.
    */
   connect(...args: unknown[]): this {
-    const listener = typeof args.at(-1) === 'function' ? (args.pop() as () => void) : undefined;
+    const [given, listener] = connectArguments(args);
     if (listener) this.once('connect', listener);
-    if (this.connecting || this.session !== undefined) return this;
-    if (this.destroyed || this.#connector === undefined) {
-      this.destroy(connectionError('ERR_SOCKET_CLOSED', 'the socket cannot connect'));
-      return this;
-    }
-    const [first, second] = args;
-    const { port, host } =
-      Object(first) === first ? (first as Record<string, unknown>) : { port: first, host: second };
+    if (this.connecting || (this.session !== undefined && !this.destroyed)) return this;
+    const { provider, driver, node, heartbeat, nics, require, tls, connectTimeout } = this.#options;
+    const own = { provider, driver, node, heartbeat, nics, require, tls, connectTimeout };
+    const opening = sessionTo({ ...own, ...given } as ConnectOptions, this);
+    if (this.destroyed) this.#renew();
+    return this.openFrom(opening);
+  }
+
+  /** @internal Opens a stream of the session that will be found. */
+  openFrom(opening: Promise<SocketSession>): this {
     this.connecting = true;
-    this.#connector(port, host).then(
-      (session) => this.#open(session, Mode.Bytes),
-      (error) => void this.destroy(error),
+    this.#timeout.refresh();
+    const attempt = ++this.#attempt;
+    opening.then(
+      (session) => {
+        if (attempt === this.#attempt) this.#open(session, Mode.Bytes);
+        else session.release();
+      },
+      (error) => {
+        if (attempt === this.#attempt) this.destroy(error);
+      },
     );
     return this;
+  }
+
+  // A destroyed socket becomes a new one.
+  #renew(): void {
+    (this as unknown as { _undestroy(): void })._undestroy();
+    this.leaveSession();
+    this.#writer = new SocketWriter();
+    this.#isReferenced = true;
+    this.#wantsBytes = false;
+    this.#loss = undefined;
+    this.#bytesRead = 0;
   }
 
   /** @internal Opens a stream of a session. */
@@ -130,39 +137,54 @@ export class FabricSocket extends SessionDuplex {
     if (this.#isReferenced) session.hold(1);
   }
 
+  // Listeners may throw: each event is apart from what follows it.
   readonly #owner: StreamOwner = {
-    accepted: () => {
-      if (this.destroyed) return;
-      this.connecting = false;
-      this.#timeout.refresh();
-      this.emit('connect');
-      this.emit('ready');
-      const fallback = this.session?.fallback;
-      if (fallback) this.emit('fallback', fallback);
-      if (this.#wantsBytes) this.#take();
-      else if (!this.isPaused()) this.read(0); // the peer may end without bytes
-      this.#sendUnsent();
-    },
+    accepted: () => this.#accepted(),
     refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
-    reset: (errno) => {
-      this.stream = 0;
-      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
-    },
-    fellBack: (error) => this.emit('fallback', error),
-    lostNic: (error) => this.emit('nicLost', error),
-    lost: (error) => {
-      if (error === undefined) {
-        this.#isCut = true;
-        this.#sendUnsent();
+    fellBack: (error) => emitApart(this, 'fallback', error),
+    lostNic: (error) => emitApart(this, 'nicLost', error),
+    lost: (error, isWhole) => {
+      if (this.destroyed || this.#loss) return;
+      if (this.readableEnded || this.connecting || (!isWhole && this.#isUnread)) {
+        this.destroy(error);
         return;
       }
-      this.stream = 0;
-      this.destroy(error);
+      this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
+      this.#failWriter();
+      this.#takeWanted();
     },
   };
+
+  #accepted(): void {
+    if (this.destroyed) return;
+    this.connecting = false;
+    this.#timeout.refresh();
+    emitApart(this, 'connect');
+    emitApart(this, 'ready');
+    const fallback = this.session?.fallback;
+    if (fallback) emitApart(this, 'fallback', fallback);
+    if (this.destroyed) return;
+    this.#sendUnsent();
+    if (this.#wantsBytes) this.#take();
+    else if (!this.isPaused()) this.read(0); // the peer may end without bytes
+  }
+
+  // As in node:net, what nobody reads keeps no socket open that the peer has left.
+  get #isUnread(): boolean {
+    const hasReader = this.#onread !== undefined || this.listenerCount('readable') > 0;
+    return this.readableFlowing === null && !hasReader;
+  }
+
+  // A writer does not fail before what has arrived is delivered: its error would destroy the socket. If the program reads
+  // nothing at the moment, it may wait for this writer.
+  #failWriter(): void {
+    if (!this.#writer.isBusy || this.#loss === undefined) return;
+    if (this.readableFlowing && !this.readableEnded) return;
+    this.#writer.fail(this.#loss);
+  }
 
   /** @internal */
   override _read(): void {
@@ -182,13 +204,14 @@ export class FabricSocket extends SessionDuplex {
     const { session, stream } = this;
     if (session === undefined || stream === 0) return;
     if (this.#onread) {
-      if (!this.#onread.read(this.#takeInto)) return;
-      this.#wantsBytes = false;
-      this.#pushEnd();
+      this.#takeIntoMemory(this.#onread);
       return;
     }
     const bytes = session.take(stream);
-    if (bytes === undefined) return;
+    if (bytes === undefined) {
+      if (this.#loss) this.#delivered(this.#loss);
+      return;
+    }
     this.#wantsBytes = false;
     this.#timeout.refresh();
     if (bytes === null) {
@@ -196,9 +219,30 @@ export class FabricSocket extends SessionDuplex {
       return;
     }
     this.#bytesRead += bytes.length;
-    this.push(bytes);
+    try {
+      this.push(bytes);
+    } catch (error) {
+      process.nextTick(() => this.read(0)); // a listener has thrown; the next bytes are read all the same
+      throw error;
+    }
     // Readable does not read on after a part of a character.
     if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
+  }
+
+  #takeIntoMemory(reader: MemoryReader): void {
+    let hasEnded: boolean;
+    try {
+      hasEnded = reader.read(this.#takeInto);
+    } catch (error) {
+      process.nextTick(this.#takeWanted);
+      throw error;
+    }
+    if (hasEnded) {
+      this.#wantsBytes = false;
+      this.#pushEnd();
+    } else if (!reader.isStopped && this.#loss) {
+      this.destroy(this.#loss);
+    }
   }
 
   readonly #takeInto = (memory: Uint8Array): number => {
@@ -208,14 +252,27 @@ export class FabricSocket extends SessionDuplex {
     return length;
   };
 
+  // The program gets the loss after the bytes.
+  #delivered(loss: Error): void {
+    if (this.readableLength === 0) {
+      this.destroy(loss);
+      return;
+    }
+    this.#wantsBytes = false;
+    this.push(Buffer.alloc(0)); // the next read() calls _read() again
+  }
+
   #pushEnd(): void {
+    if (this.#loss) this.once('end', () => this.#failWriter());
     this.push(null);
     this.read(0); // emits 'end', although nobody reads
   }
 
   override pause(): this {
     if (this.#onread) this.#onread.isStopped = true;
-    return super.pause();
+    super.pause();
+    if (this.#loss) process.nextTick(() => this.#failWriter());
+    return this;
   }
 
   override resume(): this {
@@ -234,7 +291,7 @@ export class FabricSocket extends SessionDuplex {
   ): boolean {
     if (this.allowHalfOpen || !this.writableEnded || !this.readableEnded)
       return super.write(chunk, encoding as BufferEncoding, done);
-    const error = connectionError('EPIPE', 'the peer has ended the socket', 'write');
+    const error = codedError('EPIPE', 'This socket has been ended by the other party');
     const callback = typeof encoding === 'function' ? encoding : done;
     if (callback) process.nextTick(callback, error);
     this.destroy(error);
@@ -256,35 +313,33 @@ export class FabricSocket extends SessionDuplex {
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
     if (!this.connecting && this.session === undefined) {
-      done(connectionError('ERR_SOCKET_CLOSED', 'the socket is not connected'));
+      done(socketClosed());
       return;
     }
-    this.#unsent = { chunks, index: 0, from: 0, done };
-    this.#unsentBytes = chunks.reduce((sum, { length }) => sum + length, 0);
-    if (!this.connecting) this.#sendUnsent();
+    this.#writer.begin(chunks, done);
+    // What the stream counts are the bytes at the time of write().
+    if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
+    else if (!this.connecting) this.#sendUnsent();
   }
 
   // Never waits for the peer's reader while the session has room for the bytes.
   #sendUnsent(): void {
-    const unsent = this.#unsent;
     const session = this.session;
-    if (unsent === undefined || session === undefined) return;
-    if (this.#isCut) {
-      this.#unsent = undefined;
-      unsent.done(connectionError('EPIPE', 'the peer is gone', 'write'));
+    if (!this.#writer.isBusy || session === undefined) return;
+    if (this.#loss) {
+      this.#failWriter();
       return;
     }
     this.#timeout.refresh();
-    for (; unsent.index < unsent.chunks.length; unsent.index += 1, unsent.from = 0) {
-      const chunk = unsent.chunks[unsent.index] as Uint8Array;
-      const accepted = session.write(this.stream, chunk, unsent.from);
-      this.#bytesWritten += accepted;
-      this.#unsentBytes -= accepted;
-      unsent.from += accepted;
-      if (unsent.from < chunk.length) return;
-    }
-    this.#unsent = undefined;
-    unsent.done();
+    const error = this.#writer.drain((bytes, from) => session.write(this.stream, bytes, from));
+    if (error) this.#abandon(error);
+  }
+
+  // Bytes are missing in the middle, so that the peer must not take the end for a proper one.
+  #abandon(error: Error): void {
+    if (this.stream > 0) this.session?.reset(this.stream, 0);
+    this.stream = 0;
+    this.#writer.fail(error);
   }
 
   /** @internal */
@@ -301,17 +356,19 @@ export class FabricSocket extends SessionDuplex {
   override _destroy(error: Error | null, done: Done): void {
     const wasConnecting = this.connecting;
     this.connecting = false;
-    this.#timeout.set(0);
+    this.#attempt += 1;
+    this.#timeout.stop();
     const session = this.session;
     if (session !== undefined && this.stream > 0) session.destroy(this.stream);
     this.stream = 0;
     if (session !== undefined && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
-    const unsent = this.#unsent;
-    this.#unsent = undefined;
-    unsent?.done(
+    this.#writer.fail(
       wasConnecting
-        ? connectionError('ERR_SOCKET_CLOSED_BEFORE_CONNECTION', 'the socket has not connected')
+        ? codedError(
+            'ERR_SOCKET_CLOSED_BEFORE_CONNECTION',
+            'Socket closed before the connection was established',
+          )
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
     done(error);
@@ -328,8 +385,7 @@ export class FabricSocket extends SessionDuplex {
   /** Destroys the socket. The peer gets ECONNRESET. */
   resetAndDestroy(): this {
     if (this.connecting) return this.once('connect', () => this.resetAndDestroy());
-    if (this.destroyed || this.stream === 0)
-      return this.destroy(connectionError('ERR_SOCKET_CLOSED', 'Socket is closed'));
+    if (this.destroyed || this.stream === 0) return this.destroy(socketClosed());
     this.session?.reset(this.stream, 0);
     this.stream = 0;
     return this.destroy();
@@ -338,15 +394,18 @@ export class FabricSocket extends SessionDuplex {
   /** Emits 'timeout' after so many milliseconds without activity. 0: never. */
   setTimeout(milliseconds: number, listener?: () => void): this {
     if (this.destroyed) return this;
-    this.#timeout.set(milliseconds);
+    const limit = checkTimeout(milliseconds);
+    if (listener !== undefined && typeof listener !== 'function')
+      throw invalidArgType('callback', 'a function', listener);
+    this.#timeout.set(limit);
     if (listener === undefined) return this;
-    if (milliseconds === 0) this.off('timeout', listener);
+    if (limit === 0) this.off('timeout', listener);
     else this.once('timeout', listener);
     return this;
   }
 
-  /** Milliseconds until 'timeout', 0 without a limit. */
-  get timeout(): number {
+  /** Milliseconds until 'timeout', 0 without a limit. Undefined if it was not set. */
+  get timeout(): number | undefined {
     return this.#timeout.milliseconds;
   }
 
@@ -384,7 +443,6 @@ export class FabricSocket extends SessionDuplex {
   /** As in node:net. */
   get readyState(): 'opening' | 'open' | 'readOnly' | 'writeOnly' | 'closed' {
     if (this.connecting) return 'opening';
-    if (this.pending) return 'closed';
     if (this.readable && this.writable) return 'open';
     if (this.readable) return 'readOnly';
     return this.writable ? 'writeOnly' : 'closed';
@@ -397,18 +455,12 @@ export class FabricSocket extends SessionDuplex {
 
   /** The bytes that were written, including those that wait. */
   get bytesWritten(): number {
-    return this.#bytesWritten + this.bufferSize;
+    return this.#writer.accepted + this.bufferSize;
   }
 
   /** The bytes that wait to be accepted. */
   get bufferSize(): number {
-    return this.#unsentBytes + (this.writableLength - this.#lengthInWrite);
-  }
-
-  // The stream still counts the chunks that _write() has got.
-  get #lengthInWrite(): number {
-    return this.#unsent === undefined
-      ? 0
-      : this.#unsent.chunks.reduce((sum, { length }) => sum + length, 0);
+    const { waiting, length } = this.#writer;
+    return waiting + (this.writableLength - length); // the stream still counts the chunks that _write() has got
   }
 }

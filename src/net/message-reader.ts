@@ -54,6 +54,11 @@ export class MessageReader {
     }
   }
 
+  /** Whether no byte has been taken that belongs to a later record. */
+  get isEmpty(): boolean {
+    return this.#begin === this.#end;
+  }
+
   #header(): number {
     const bytes = this.#landing;
     const at = this.#begin;

@@ -21,6 +21,9 @@ export interface MessageSocketOptions {
 }
 
 const DEFAULT_LONGEST = 16 * 1024 * 1024;
+/** Milliseconds that `await using` waits for the peer's end. */
+const DISPOSE_TIMEOUT = 5000;
+const NOTHING = new Uint8Array(0);
 
 /**
  * Messages between two processes. Boundaries are kept, and each message arrives once and in order.
@@ -42,6 +45,8 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #hasEnded = false;
   #isClosed = false;
   #error: Error | undefined;
+  /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
+  #loss: Error | undefined;
   #arrived: (() => void) | undefined;
   #isReading = false;
   #isMet = false;
@@ -142,21 +147,22 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     readable: () => {
       this.#meet();
       this.#wake();
+      this.#closeIfOver();
     },
     writable: () => {
       this.#writer.drain();
       if (this.#isEnding) this.#endIfSent();
     },
-    reset: (errno) => {
-      this.#stream = 0;
-      this.destroy(errorOfPeer(errno, 'the peer has reset the socket', 'read'));
-    },
     fellBack: (error) => this.emit('fallback', error),
     lostNic: (error) => this.emit('nicLost', error),
-    lost: (error) => {
-      if (error) this.destroy(error);
-      else this.#writer.fail(connectionError('EPIPE', 'the peer is gone', 'write'));
+    lost: (error, isWhole) => {
+      if (this.#isClosed || this.#loss) return;
+      this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
+      this.#writer.fail(this.#loss);
+      this.#meet();
+      if (!isWhole && !this.#isReading && !this.#hasUnread) this.destroy(error);
       this.#wake();
+      this.#closeIfOver();
     },
   };
 
@@ -172,7 +178,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       );
     if (this.#isEnding || this.#isClosed)
       return Promise.reject(
-        this.#error ?? connectionError('EPIPE', 'the socket has ended', 'write'),
+        this.#loss ?? this.#error ?? connectionError('EPIPE', 'the socket has ended', 'write'),
       );
     return this.#writer.add(Kind.Message, bytes);
   }
@@ -221,7 +227,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
           value === undefined ? { value, done: true } : { value, done: false },
         );
       },
-      return: () => Promise.resolve({ value: undefined, done: true }),
+      return: () => {
+        this.#closeIfOver();
+        return Promise.resolve({ value: undefined, done: true });
+      },
     };
   }
 
@@ -246,15 +255,16 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
         const received = this.#early === undefined && this.#isMet ? this.#read() : this.#early;
         if (received === null) {
           this.#early = null; // it stays so
-          this.#closeIfOver();
           return undefined;
         }
         this.#early = undefined;
         if (received) return received;
+        if (this.#loss) this.destroy(this.#loss);
         if (!this.#error) await this.#arrival(signal);
       }
     } finally {
       this.#isReading = false;
+      this.#closeIfOver();
     }
   }
 
@@ -286,19 +296,36 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#closeIfOver();
   }
 
-  // Both sides have ended.
+  // Both sides have ended. Nobody may have asked for the peer's end.
   #closeIfOver(): void {
-    if (this.#hasEnded && this.#early === null) this.destroy();
+    if (this.#isClosed || (!this.#hasEnded && !this.#loss)) return;
+    if (!this.#isReading && this.#isMet && this.#early === undefined && this.#isAtEnd) {
+      this.#early = null;
+    }
+    if (this.#early === null) this.destroy();
   }
 
-  /** Ends both sides at once. */
+  /** Whether only the peer's end is left to be received. If it is not there yet, readable() follows. */
+  get #isAtEnd(): boolean {
+    return this.#reader.isEmpty && this.#session?.takeInto(this.#stream, NOTHING, 0) === -1;
+  }
+
+  get #hasUnread(): boolean {
+    return Boolean(this.#early) || !this.#reader.isEmpty || (this.stats()?.unread ?? 0) > 0;
+  }
+
+  /**
+   * Ends both sides at once. Messages whose send() has resolved still arrive. The peer gets ECONNRESET after them if it has
+   * sent messages that were not received, or if others were not accepted yet.
+   */
   destroy(error?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#signal) offAbort(this.#signal, this.#abort);
     this.#error = error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed');
     const session = this.#session;
-    if (session && this.#stream > 0) session.destroy(this.#stream);
+    this.#writer.flush();
+    if (session && this.#stream > 0) session.destroy(this.#stream, !this.#writer.isEmpty);
     this.#stream = 0;
     if (session && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
@@ -316,12 +343,15 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     return this.#isClosed;
   }
 
-  /** Ends the socket when what was sent has left: `await using`. */
+  /** Ends the socket, and destroys it when the peer has ended too, at the latest after 5 seconds: `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isClosed) return;
+    const closed = new Promise((resolve) => this.once('close', resolve));
     this.end();
-    while (!this.#isClosed && (await this.receive().catch(() => undefined)) !== undefined);
-    this.destroy();
+    const timer = setTimeout(() => this.destroy(), DISPOSE_TIMEOUT);
+    while ((await this.receive().catch(() => undefined)) !== undefined);
+    await closed;
+    clearTimeout(timer);
   }
 
   /** Lets the socket keep the event loop alive. It does until unref(). */

@@ -169,22 +169,22 @@ export class PlainSession implements SocketSession {
     this.control.end();
   }
 
-  destroy(): void {
+  destroy(_stream: number, isCut = false): void {
     this.#owner = undefined;
-    if (this.#isOpen) this.#leave();
+    if (this.#isOpen) this.#leave(isCut);
     else this.control.destroy();
   }
 
-  // What was written still leaves.
-  #leave(): void {
+  // What was written still leaves. With a reset if the peer's bytes were not all taken, or if `isCut`.
+  #leave(isCut = false): void {
     const { control } = this;
     if (control.destroyed || this.#isLeaving) return;
     this.#isLeaving = true;
     this.#holdLoop();
     const timer = setTimeout(() => control.destroy(), LINGER).unref();
     control.once('close', () => clearTimeout(timer));
-    const isUnread = this.#rest !== undefined || control.readableLength > 0;
-    if (isUnread && !control.writableEnded) control.write('', () => this.#reset());
+    const isReset = isCut || this.#rest !== undefined || control.readableLength > 0;
+    if (isReset && !control.writableEnded) control.write('', () => this.#reset());
     else control.end(() => control.destroy());
   }
 
@@ -227,7 +227,7 @@ export class PlainSession implements SocketSession {
     this.onEnd?.(error);
     const owner = this.#owner;
     this.#owner = undefined;
-    owner?.lost(this.#hasPeerEnded ? undefined : error);
+    owner?.lost(error, this.#hasPeerEnded);
   }
 
   state(): NetSessionState {

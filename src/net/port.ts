@@ -7,6 +7,7 @@ import { type Handle, native } from '../contract/native.js';
 import type { Endpoint } from '../endpoint/compose.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { open } from '../open.js';
+import { connectionError } from './errors.js';
 
 /** How sides learn that a peer or a NIC is lost. */
 export interface Heartbeat {
@@ -55,6 +56,8 @@ function readsByItself(endpoint: PortEndpoint): boolean {
 
 // An endpoint of shm takes 256 peers in its life, and one of efa 128 on its own host.
 const MOST_LOCAL = 100;
+// Endpoints that one session opens before it gives up: others may take their room.
+const MOST_FRESH = 4;
 const GID = 16; // bytes: the NIC, in an address of efa
 
 /** A port that is open, or is being opened. */
@@ -62,6 +65,13 @@ class Opened {
   users = 0;
   port: Port | undefined;
   constructor(readonly opening: Promise<Port>) {}
+}
+
+/** A session that needs room for its packets. */
+export interface Place {
+  readonly session: number;
+  /** Packets that it may send at first. */
+  readonly allowance: number;
 }
 
 /** A session whose packets a port carries. */
@@ -102,21 +112,38 @@ export class Port implements RequestOwner {
     endpoint.unref();
   }
 
-  // The newest ports of this thread, by their options.
-  static readonly #ports = new Map<string, Opened>();
+  // The ports of this thread, by their options. A port has room for so many sessions; then there is another one.
+  static readonly #ports = new Map<string, Opened[]>();
 
-  /** The port with these options. Each call that succeeds needs a release(). */
-  static async take(options: PortOptions): Promise<Port> {
+  /**
+   * A port with these options. Each call that succeeds needs a release(). With `place`, the port has room for the session,
+   * and keeps its packets until carry(): leave() ends that.
+   */
+  static async take(options: PortOptions, place?: Place): Promise<Port> {
     const { provider, driver, node, domain, number } = options;
     const { interval = HEARTBEAT.interval, limit = HEARTBEAT.limit } = options.heartbeat ?? {};
     checkInteger('heartbeat.interval', interval, 1, MAX_HEARTBEAT);
     checkInteger('heartbeat.limit', limit, 1, MAX_HEARTBEAT);
     const key = JSON.stringify([provider, driver, node, domain, number, interval, limit]);
-    let opened = Port.#ports.get(key);
-    if (opened === undefined || opened.port?.isWorn) {
-      opened = new Opened(Port.#open(options, { interval, limit }));
-      Port.#ports.set(key, opened);
+    const tried = new Set<Opened>();
+    for (let fresh = 0; fresh < MOST_FRESH; ) {
+      const ports = Port.#ports.get(key) ?? [];
+      Port.#ports.set(key, ports);
+      let opened = ports.find((each) => !each.port?.isWorn && !tried.has(each));
+      if (opened === undefined) {
+        opened = new Opened(Port.#open(options, { interval, limit }));
+        ports.push(opened);
+        fresh += 1;
+      }
+      tried.add(opened);
+      const port = await Port.#joined(opened);
+      if (!place || native.netExpect(port.#handle, place.session, place.allowance)) return port;
+      port.release();
     }
+    throw connectionError('ENOBUFS', 'there is no memory for the packets of another session');
+  }
+
+  static async #joined(opened: Opened): Promise<Port> {
     opened.users += 1;
     try {
       const port = await opened.opening;
@@ -130,7 +157,11 @@ export class Port implements RequestOwner {
   }
 
   static #forget(opened: Opened): void {
-    for (const [key, each] of Port.#ports) if (each === opened) Port.#ports.delete(key);
+    for (const [key, ports] of Port.#ports) {
+      const rest = ports.filter((each) => each !== opened);
+      if (rest.length === 0) Port.#ports.delete(key);
+      else Port.#ports.set(key, rest);
+    }
   }
 
   static async #open(
@@ -209,11 +240,6 @@ export class Port implements RequestOwner {
         if (this.#leaving.get(key) === removal) this.#leaving.delete(key);
       });
     this.#leaving.set(key, removal);
-  }
-
-  /** Keeps the packets of a session until carry(). Returns false if there is no room for more sessions. */
-  expect(session: number, allowance: number): boolean {
-    return native.netExpect(this.#handle, session, allowance);
   }
 
   /** Carries the packets of a session. */

@@ -1,6 +1,7 @@
+import { namesOf } from '../base/checks.js';
 import type { Peer } from '../base/peer.js';
 import { getInfo } from '../info/info.js';
-import { Port, type PortOptions } from './port.js';
+import { type Place, Port, type PortOptions } from './port.js';
 
 /** Which endpoints carry the packets of a session. */
 export interface FabricOptions extends Omit<PortOptions, 'domain' | 'number'> {
@@ -16,6 +17,15 @@ export interface FabricOptions extends Omit<PortOptions, 'domain' | 'number'> {
   readonly require?: 'fabric' | undefined;
 }
 
+export const FABRIC_NAMES = namesOf<FabricOptions>({
+  provider: 1,
+  driver: 1,
+  node: 1,
+  heartbeat: 1,
+  nics: 1,
+  require: 1,
+});
+
 const DEFAULT_NICS = 2;
 
 /** The endpoints of a side, one on each NIC. */
@@ -26,9 +36,12 @@ export class Ports {
     this.#ports = ports;
   }
 
-  /** Opens them, or takes those that are open. Each call that succeeds needs a release(). */
-  static async take(options: FabricOptions): Promise<Ports> {
-    const taken = await Promise.allSettled(placesOf(options).map((place) => Port.take(place)));
+  /**
+   * Opens them, or takes those that are open. Each call that succeeds needs a release(). With `place`, they keep the packets
+   * of a session until its links are made, because the peer may know the session before this side does.
+   */
+  static async take(options: FabricOptions, place?: Place): Promise<Ports> {
+    const taken = await Promise.allSettled(nicsFor(options).map((nic) => Port.take(nic, place)));
     const ports = taken.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     const failed = taken.find((each) => each.status === 'rejected');
     // A NIC that cannot be opened is one that is lost.
@@ -57,16 +70,6 @@ export class Ports {
     return Math.min(...this.#ports.map(({ packetSize }) => packetSize));
   }
 
-  /**
-   * Keeps the packets of a session until its links are made, because the peer may know the session before this side does.
-   * Returns false if an endpoint has no room for more sessions.
-   */
-  expect(session: number, allowance: number): boolean {
-    const all = this.#ports.every((port) => port.expect(session, allowance));
-    if (!all) this.leave(session);
-    return all;
-  }
-
   leave(session: number): void {
     for (const port of this.#ports) port.leave(session);
   }
@@ -90,11 +93,11 @@ export interface Link {
   readonly address: Uint8Array;
 }
 
-function placesOf(options: FabricOptions): PortOptions[] {
+function nicsFor(options: FabricOptions): PortOptions[] {
   const { provider, nics } = options;
   if (provider !== undefined && /efa/.test(provider)) {
-    const places = nicsOf(provider).map((domain) => ({ ...options, domain }));
-    if (places.length > 0) return places.slice(0, nics ?? DEFAULT_NICS);
+    const all = nicsOf(provider).map((domain) => ({ ...options, domain }));
+    if (all.length > 0) return all.slice(0, nics ?? DEFAULT_NICS);
   }
   return Array.from({ length: nics ?? 1 }, (_, number) => ({ ...options, number }));
 }

@@ -1,24 +1,32 @@
 import { EventEmitter } from 'node:events';
 import {
+  type BlockList,
   createServer as createTcpServer,
   type ListenOptions,
   type Server,
   type Socket,
 } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
+import { checkOptions, namesOf } from '../base/checks.js';
+import { emitApart } from '../base/emit-apart.js';
+import { invalidArgType } from '../base/errors.js';
 import { CONNECT_TIMEOUT } from './connect.js';
-import { numberOf } from './errors.js';
-import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
+import { isBlocked } from './control-connection.js';
+import { codedError, numberOf } from './errors.js';
+import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
 import { ServerSessions, type SessionLimits } from './server-sessions.js';
 import { warnOf } from './session.js';
+import type { FabricSocketOptions } from './socket-options.js';
 import { Mode, type SocketSession } from './stream.js';
 
 /** Options of a {@link FabricServer}. */
 export interface ServerOptions
-  extends Pick<FabricSocketOptions, 'allowHalfOpen'>,
+  extends Pick<FabricSocketOptions, 'allowHalfOpen' | 'highWaterMark'>,
     Omit<MessageSocketOptions, 'signal'>,
     SessionLimits,
     FabricOptions {
@@ -26,7 +34,35 @@ export interface ServerOptions
   readonly tls?: TlsOptions;
   /** Whether new sockets are paused, as in node:net. */
   readonly pauseOnConnect?: boolean;
+  /** Of the control connections, as in node:net. */
+  readonly keepAlive?: boolean;
+  readonly keepAliveInitialDelay?: number;
+  /** Has no effect, as in connect(). */
+  readonly noDelay?: boolean;
+  /** Clients with these addresses are refused, with the event 'drop'. */
+  readonly blockList?: BlockList;
 }
+
+const NAMES = namesOf<ServerOptions>({
+  allowHalfOpen: 1,
+  highWaterMark: 1,
+  pauseOnConnect: 1,
+  keepAlive: 1,
+  keepAliveInitialDelay: 1,
+  noDelay: 1,
+  blockList: 1,
+  maxMessageLength: 1,
+  engine: 1,
+  provider: 1,
+  driver: 1,
+  node: 1,
+  heartbeat: 1,
+  nics: 1,
+  require: 1,
+  tls: 1,
+  maxSessions: 1,
+  agreementTimeout: 1,
+});
 
 /** The arguments of listen(). */
 export type ListenArguments =
@@ -52,17 +88,19 @@ export class FabricServer extends EventEmitter {
 
   constructor(options: ServerOptions = {}, listener?: (socket: FabricSocket) => void) {
     super();
-    this.#options = options;
-    if (listener) this.on('connection', listener);
-    const { tls } = options;
+    this.#options = checkServerOptions(options);
+    if (typeof listener === 'function') this.on('connection', listener);
     this.#sessions = new ServerSessions(
-      options,
+      this.#options,
       (session, stream, mode) => this.#opened(session, stream, mode),
       () => this.#closeIfIdle(),
     );
-    const handshakeTimeout = options.agreementTimeout ?? CONNECT_TIMEOUT;
-    this.#listener = tls ? createTlsServer({ handshakeTimeout, ...tls }) : createTcpServer();
+    this.#listener = listenerFor(this.#options);
+    const { tls } = this.#options;
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
+    this.#listener.on('listening', () => {
+      if (this.#options.provider !== undefined) this.#openPorts();
+    });
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
       this.#listener.on(event, (...args) => {
         this.emit(event, ...args);
@@ -78,10 +116,27 @@ export class FabricServer extends EventEmitter {
 
   /** The arguments are those of net.Server's listen(). */
   listen(...args: ListenArguments): this {
+    const last: unknown = args.at(-1);
+    const hasListener = typeof last === 'function';
+    const [first, ...others] = (hasListener ? args.slice(0, -1) : args) as unknown[];
+    const { signal, ...place } = Object(first) as ListenOptions;
+    checkAnySignal(signal);
+    // node:net checks the arguments. A signal closes the server, and not only its listener.
+    const where = signal === undefined ? first : place;
+    (this.#listener.listen as (...args: unknown[]) => Server)(where, ...others);
     this.#isClosing = this.#hasClosed = false;
-    if (this.#options.provider !== undefined) this.#openPorts();
-    (this.#listener.listen as (...args: unknown[]) => Server)(...args);
+    if (hasListener) this.once('listening', last as () => void);
+    if (signal !== undefined) this.#closeWith(signal);
     return this;
+  }
+
+  #closeWith(signal: AbortSignal): void {
+    const close = () => void this.close();
+    if (signal.aborted) process.nextTick(close);
+    else {
+      onAbort(signal, close);
+      this.once('close', () => offAbort(signal, close));
+    }
   }
 
   // Opens the endpoints before the first client needs it.
@@ -124,16 +179,15 @@ export class FabricServer extends EventEmitter {
 
   /** Accepts no more sockets. Emits 'close' when all have ended. */
   close(callback?: (error?: Error) => void): this {
-    if (callback) {
-      if (this.listening) this.once('close', callback);
-      else
-        process.nextTick(
-          callback,
-          Object.assign(new Error('Server is not running.'), { code: 'ERR_SERVER_NOT_RUNNING' }),
-        );
-    }
+    const { listening } = this;
+    if (typeof callback === 'function')
+      this.once('close', () => {
+        if (listening) callback();
+        else callback(codedError('ERR_SERVER_NOT_RUNNING', 'Server is not running.'));
+      });
     this.#isClosing = true;
-    if (this.listening) this.#listener.close();
+    if (listening) this.#listener.close();
+    else process.nextTick(() => this.#closeIfIdle(true));
     this.#sessions.close();
     return this;
   }
@@ -145,6 +199,12 @@ export class FabricServer extends EventEmitter {
   }
 
   #agree(control: Socket): void {
+    control.on('error', () => {}); // a client that goes away is no error of the server
+    if (isBlocked(control, this.#options.blockList)) {
+      control.destroy();
+      this.emit('drop', addressesOf(control));
+      return;
+    }
     control.setNoDelay(true);
     this.#sessions.agree(control, () => this.#isClosing);
   }
@@ -153,7 +213,7 @@ export class FabricServer extends EventEmitter {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
     if (this.#isClosing || this.#sockets.size >= most) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isClosing) this.emit('drop', addressesOf(session.control));
+      if (!this.#isClosing) emitApart(this, 'drop', addressesOf(session.control));
     } else if (mode === Mode.Bytes) {
       this.#acceptBytes(session, stream);
     } else if (mode === Mode.Messages && this.listenerCount('messages') > 0) {
@@ -164,12 +224,15 @@ export class FabricServer extends EventEmitter {
   }
 
   #acceptBytes(session: SocketSession, stream: number): void {
-    const { allowHalfOpen = false, pauseOnConnect = false } = this.#options;
-    const socket = FabricSocket.accepted(session, stream, { allowHalfOpen });
+    const { allowHalfOpen = false, pauseOnConnect = false, highWaterMark } = this.#options;
+    const socket = FabricSocket.accepted(session, stream, {
+      allowHalfOpen: Boolean(allowHalfOpen),
+      ...(highWaterMark !== undefined && { highWaterMark }),
+    });
     session.answer(stream, 0);
     this.#keep(socket);
     if (pauseOnConnect) socket.pause();
-    this.emit('connection', socket);
+    emitApart(this, 'connection', socket);
     if (!pauseOnConnect) socket.read(0);
   }
 
@@ -177,7 +240,7 @@ export class FabricServer extends EventEmitter {
     session.answer(stream, 0);
     const socket = MessageSocket.accepted(session, stream, this.#options);
     this.#keep(socket);
-    this.emit('messages', socket);
+    emitApart(this, 'messages', socket);
   }
 
   #keep(socket: FabricSocket | MessageSocket): void {
@@ -188,12 +251,46 @@ export class FabricServer extends EventEmitter {
     });
   }
 
-  #closeIfIdle(): void {
-    if (!this.#isClosing || this.listening || this.#hasClosed) return;
+  /** @param again a server that does not listen emits 'close' for each close(), as in node:net. */
+  #closeIfIdle(again = false): void {
+    if (!this.#isClosing || this.listening || (this.#hasClosed && !again)) return;
     if (this.#sockets.size > 0) return;
     this.#hasClosed = true;
-    this.emit('close');
+    emitApart(this, 'close');
   }
+
+  /** A listener that is an async function has failed, and captureRejections is on. */
+  override [EventEmitter.captureRejectionSymbol](
+    error: Error,
+    event: string,
+    socket: unknown,
+  ): void {
+    if (event === 'connection') (socket as FabricSocket).destroy(error);
+    else this.emit('error', error);
+  }
+}
+
+function checkServerOptions(options: ServerOptions | undefined): ServerOptions {
+  const checked = checkOptions('options', options ?? undefined, NAMES);
+  const { highWaterMark } = checked;
+  if (highWaterMark === undefined) return checked;
+  if (typeof highWaterMark !== 'number')
+    throw invalidArgType('options.highWaterMark', 'a number', highWaterMark);
+  return highWaterMark >= 0
+    ? checked
+    : { ...checked, highWaterMark: getDefaultHighWaterMark(false) };
+}
+
+/** What accepts the control connections. node:net checks its options. */
+function listenerFor(ofServer: ServerOptions): Server {
+  const { tls, keepAlive, keepAliveInitialDelay, blockList, agreementTimeout } = ofServer;
+  const options = {
+    ...(keepAlive !== undefined && { keepAlive }),
+    ...(keepAliveInitialDelay !== undefined && { keepAliveInitialDelay }),
+    ...(blockList !== undefined && { blockList }),
+  };
+  const handshakeTimeout = agreementTimeout ?? CONNECT_TIMEOUT;
+  return tls ? createTlsServer({ handshakeTimeout, ...options, ...tls }) : createTcpServer(options);
 }
 
 /** Makes a server. `listener` gets its sockets. */

@@ -24,6 +24,13 @@ export abstract class SessionDuplex extends Duplex {
     this.#certified = certifiedOf(session.control);
   }
 
+  /** @internal */
+  protected leaveSession(): void {
+    this.session = undefined;
+    this.#address = NO_ADDRESS;
+    this.#certified = {};
+  }
+
   /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
   stats(): NetSocketState | undefined {
     return this.stream > 0 ? this.session?.socketState(this.stream) : undefined;

@@ -11,8 +11,9 @@ import {
 } from '../diagnostics/net-state.js';
 import type { Agreement } from './agreement.js';
 import { publishFallback, publishNicLost } from './channels.js';
-import { ControlPath } from './control-path.js';
-import { connectionError, numberOf } from './errors.js';
+import { ControlPath, isBeat } from './control-path.js';
+import { connectionError, errorOfPeer, numberOf } from './errors.js';
+import { Inquiry } from './inquiry.js';
 import { Links } from './links.js';
 import type { Carried } from './port.js';
 import type { Link, Ports } from './ports.js';
@@ -75,6 +76,9 @@ export class Session implements Carried, SocketSession {
   #error: Error | undefined;
   #isScheduled = false;
   #isClosing = false;
+  #hasSaidGoodbye = false;
+  /** The control connection is lost, and the peer was asked whether it is alive. */
+  #inquiry: Inquiry | undefined;
   #receivedAt = 0;
   #sentAt = 0;
   #watchedAt = 0;
@@ -90,18 +94,20 @@ export class Session implements Carried, SocketSession {
     this.#links = new Links(this, options.ports, options.links ?? []);
     this.#fallback = options.fallback;
     this.#require = options.require;
-    this.#controlPath = new ControlPath(this.handle, control, () => this.#send());
+    this.#controlPath = new ControlPath(
+      this.handle,
+      control,
+      () => this.#send(),
+      (error) => this.#lostControl(error),
+    );
     control.on('data', this.#received).pause();
-    control.on('error', (error) => this.fail(error));
-    control.on('end', () => control.end());
-    control.on('close', () => this.fail(connectionError('ECONNRESET', 'the peer is gone', 'read')));
-    (control as Partial<Pick<NodeJS.Timeout, 'unref'>>).unref?.();
   }
 
   /** Takes packets, after `opened` and `onEnd` were set. */
   start(): void {
     this.#links.carry();
-    if (!this.#links.any) this.#startWatch();
+    if (this.#links.any) this.#controlPath.keepBusy(true);
+    else this.#startWatch();
     this.control.resume();
     netSessions.add(this);
     publishOpen('netSession', this);
@@ -120,10 +126,11 @@ export class Session implements Carried, SocketSession {
   // What the peer has not acknowledged is sent again. The peer applies each packet once.
   #leaveFabric(error: Error): void {
     if (!this.#links.any) return;
-    if (this.#require === 'fabric') {
+    if (this.#require === 'fabric' || this.#controlPath.isLost) {
       this.fail(error);
       return;
     }
+    this.#controlPath.keepBusy(false);
     this.#fallback = error;
     this.#links.leave(); // LinkLost follows
     this.#holdLoop();
@@ -134,6 +141,19 @@ export class Session implements Carried, SocketSession {
       publishFallback({ session: this.state(), error });
       for (const owner of this.#owners.values()) owner.fellBack(error);
     }, REPORT_AFTER).unref();
+  }
+
+  // A proxy or a NAT may have ended the connection. The fabric tells whether the peer is alive.
+  #lostControl(error: Error): void {
+    this.#deliver(); // the peer may have closed the session
+    if (this.#error !== undefined) return;
+    if (!this.#links.any || this.#hasSaidGoodbye) {
+      this.fail(error);
+      return;
+    }
+    this.#inquiry = new Inquiry(() => this.fail(error));
+    native.netAsk(this.handle);
+    this.#send();
   }
 
   #lostLink(number: number, errno: number): void {
@@ -211,10 +231,10 @@ export class Session implements Carried, SocketSession {
     this.#schedule();
   }
 
-  /** Ends both sides: with a reset if the peer's bytes were not all taken. */
-  destroy(stream: number): void {
+  /** Ends both sides after the accepted bytes: with a reset if the peer's bytes were not all taken, or if `isCut`. */
+  destroy(stream: number, isCut = false): void {
     this.#remove(stream);
-    native.netDestroy(this.handle, stream);
+    native.netDestroy(this.handle, stream, isCut);
     this.#schedule();
   }
 
@@ -265,6 +285,8 @@ export class Session implements Carried, SocketSession {
     if (netSessions.delete(this)) publishClose('netSession', this);
     clearInterval(this.#timer);
     clearTimeout(this.#report);
+    this.#inquiry?.stop();
+    this.#controlPath.keepBusy(false);
     this.control.destroy();
     this.#holdLoop();
     this.#links.close();
@@ -272,7 +294,7 @@ export class Session implements Carried, SocketSession {
     const owners = [...this.#owners];
     this.#owners.clear();
     for (const [stream, owner] of owners) {
-      owner.lost(native.netHasPeerEnded(this.handle, stream) ? undefined : error);
+      owner.lost(error, native.netHasPeerEnded(this.handle, stream));
     }
   }
 
@@ -280,7 +302,8 @@ export class Session implements Carried, SocketSession {
   readonly #received = (bytes: Buffer): void => {
     if (this.#error !== undefined) return;
     this.#receivedAt = performance.now();
-    this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
+    if (this.#links.any && !isBeat(bytes))
+      this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
     const broken = native.netReceive(this.handle, bytes);
     this.#deliver();
     if (broken !== undefined) this.fail(connectionError('EPROTO', broken, 'read'));
@@ -323,8 +346,10 @@ export class Session implements Carried, SocketSession {
         owner?.writable();
         break;
       case NetEvent.Reset:
-        this.destroy(stream);
-        owner?.reset(value);
+        owner?.lost(
+          errorOfPeer(value, 'the peer has reset the socket', 'read'),
+          native.netHasPeerEnded(this.handle, stream),
+        );
         break;
       case NetEvent.Delivered:
         this.#delivered();
@@ -337,6 +362,12 @@ export class Session implements Carried, SocketSession {
         break;
       case NetEvent.LinkFound:
         this.#links.find(stream);
+        break;
+      case NetEvent.Answered:
+        this.#inquiry?.stop();
+        break;
+      case NetEvent.Left:
+        this.fail(connectionError('ECONNRESET', 'the peer has closed the session', 'read'));
         break;
     }
   }
@@ -367,7 +398,16 @@ export class Session implements Carried, SocketSession {
   #delivered(): void {
     if (this.#references === 0) this.#holdLoop();
     if (!this.#isClosing || this.#owners.size > 0) return;
-    if (native.netIsDelivered(this.handle)) this.control.end();
+    if (!native.netIsDelivered(this.handle)) return;
+    if (!this.#hasSaidGoodbye) {
+      this.#hasSaidGoodbye = true;
+      native.netGoodbye(this.handle);
+      this.#schedule();
+    } else if (this.#controlPath.isLost) {
+      this.fail(connectionError('ECONNRESET', 'the session is closed', 'read'));
+    } else {
+      this.control.end();
+    }
   }
 
   #startWatch(): void {

@@ -12,13 +12,15 @@ export interface StreamOwner {
   readable(): void;
   /** write() has room. */
   writable(): void;
-  reset(errno: number): void;
   /** Packets travel over the control connection from now on, because the fabric has failed. */
   fellBack(error: Error): void;
   /** Packets travel over the other NICs from now on. */
   lostNic(error: Error): void;
-  /** The session has ended. If the peer had ended its side before, `error` is undefined, and take() gives the rest. */
-  lost(error: Error | undefined): void;
+  /**
+   * The peer has reset the stream, or the session has ended. take() gives what arrived before; `isWhole`: it ends with the
+   * peer's end. After that, the owner destroys the stream.
+   */
+  lost(error: Error, isWhole: boolean): void;
 }
 
 /** What carries the streams of sockets between two processes: a Session, or a PlainSession. */
@@ -45,7 +47,7 @@ export interface SocketSession {
   take(stream: number): Buffer | null | undefined;
   takeInto(stream: number, into: Uint8Array, from: number): number;
   end(stream: number): void;
-  destroy(stream: number): void;
+  destroy(stream: number, isCut?: boolean): void;
   reset(stream: number, errno: number): void;
   hold(change: 1 | -1): void;
   release(): void;

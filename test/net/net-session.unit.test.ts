@@ -138,7 +138,7 @@ describe('a stream', () => {
     for (const stream of [unread, read]) native.netWrite(b, stream, Buffer.from('x'), 0);
     settle(a, b);
     native.netTake(a, read);
-    for (const stream of [unread, read]) native.netDestroy(a, stream);
+    for (const stream of [unread, read]) native.netDestroy(a, stream, false);
     eventsOf(b);
     settle(a, b);
     expect(eventsOf(b)).toEqual([[NetEvent.Reset, unread, 0]]);
@@ -146,8 +146,75 @@ describe('a stream', () => {
     native.netWrite(b, read, Buffer.from('late'), 0); // the peer does not read any more
     settle(a, b);
     expect(eventsOf(b)).toEqual([[NetEvent.Reset, read, 0]]);
+    for (const stream of [unread, read]) native.netDestroy(b, stream, false);
     expect([native.netCounts(a).streams, native.netCounts(b).streams]).toEqual([0, 0]);
   });
+
+  test.each([
+    ['with unread bytes', false, 'x'],
+    ['in the middle of a message', true, ''],
+    ['after its end, with unread bytes', false, 'ended'],
+    ['before late bytes arrive', false, 'late'],
+  ])('that is destroyed %s sends what it has accepted, then resets', (_name, isCut, how) => {
+    const [a, b] = pairOf();
+    const stream = accepted(a, b);
+    if (how && how !== 'late') native.netWrite(b, stream, Buffer.from('unread'), 0);
+    settle(a, b);
+    const bytes = randomBytes(TERMS.window + 100_000); // more than the peer has room for
+    expect(native.netWrite(a, stream, bytes, 0)).toBe(Math.min(bytes.length, 256 * 1024));
+    if (how === 'ended') native.netEnd(a, stream);
+    native.netDestroy(a, stream, isCut);
+    if (how === 'late') native.netWrite(b, stream, Buffer.from('late'), 0);
+    expect(native.netIsDelivered(a)).toBe(false);
+    const read: Buffer[] = [];
+    for (;;) {
+      settle(a, b);
+      const taken = native.netTake(b, stream);
+      if (taken === undefined || taken === null) break;
+      read.push(Buffer.from(taken as ArrayBuffer));
+    }
+    expect(Buffer.concat(read).equals(bytes)).toBe(true);
+    expect(eventsOf(b)).toContainEqual([NetEvent.Reset, stream, 0]);
+    expect(native.netHasPeerEnded(b, stream)).toBe(how === 'ended' || how === 'late');
+    expect([native.netIsDelivered(a), native.netCounts(a).streams]).toEqual([true, 0]);
+    native.netDestroy(b, stream, false);
+    expect(native.netCounts(b).streams).toBe(0);
+  });
+
+  test('that is reset sends only what the peer has room for before', () => {
+    const [a, b] = pairOf();
+    const stream = accepted(a, b);
+    eventsOf(b);
+    native.netWrite(a, stream, randomBytes(TERMS.window + 100_000), 0);
+    native.netReset(a, stream, 7);
+    settle(a, b);
+    expect(eventsOf(b)).toEqual([[NetEvent.Reset, stream, 7]]);
+    const [counts] = native.netStreams(b, stream);
+    expect(counts?.unread).toBe(TERMS.window);
+  });
+});
+
+test('a peer that is asked answers at once, and learns that the session is closed', () => {
+  const [a, b] = pairOf();
+  native.netAsk(a);
+  settle(a, b);
+  expect([eventsOf(a), eventsOf(b)]).toEqual([[[NetEvent.Answered, 0, 0]], []]);
+  native.netGoodbye(a);
+  expect(native.netIsDelivered(a)).toBe(false);
+  settle(a, b);
+  expect([eventsOf(a), eventsOf(b)]).toEqual([
+    [[NetEvent.Delivered, 0, 0]],
+    [[NetEvent.Left, 0, 0]],
+  ]);
+});
+
+test('packets of no bytes change nothing', () => {
+  const [a, b] = pairOf();
+  const stream = accepted(a, b);
+  native.netWrite(a, stream, Buffer.from('hello'), 0);
+  const packets = packetsOf(a).flatMap((packet) => [Buffer.alloc(4), packet, Buffer.alloc(8)]);
+  for (const byte of Buffer.concat(packets)) native.netReceive(b, Buffer.of(byte));
+  expect(native.netTake(b, stream)?.toString()).toBe('hello');
 });
 
 test('streams beyond the limit are refused at both sides', () => {

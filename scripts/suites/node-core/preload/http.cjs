@@ -1,0 +1,31 @@
+// node:http with attach() at each server, and FabricAgent in place of each agent.
+const http = require('node:http');
+const { attach, FabricAgent } = require('../../../../dist/net/index.js');
+const { callable, withMembers } = require('./callable.cjs');
+
+module.exports = (fabric) => {
+  const Server = new Proxy(http.Server, {
+    apply: (target, _this, args) => attached(new target(...args)),
+    construct: (target, args, newTarget) => attached(Reflect.construct(target, args, newTarget)),
+  });
+  const attached = (server) => {
+    attach(server, fabric);
+    return server;
+  };
+  const Agent = callable(FabricAgent, ([options, ...others]) => [
+    withMembers(options, fabric),
+    ...others,
+  ]);
+  http.globalAgent = new FabricAgent({
+    keepAlive: true,
+    scheduling: 'lifo',
+    timeout: 5000,
+    ...fabric,
+  });
+  const createServer = (...args) => new Server(...args);
+  const replaced = Object.create(
+    Object.getPrototypeOf(http),
+    Object.getOwnPropertyDescriptors(http),
+  );
+  return { http: Object.assign(replaced, { Server, Agent, createServer }) };
+};
