@@ -47,6 +47,8 @@ export interface Agreement extends NativeAgreement {
   readonly fabric: FabricAddresses | undefined;
   /** Whether this side opens the first socket. */
   readonly opens: boolean;
+  /** Whether a side has no native code for packets. The connection then carries the bytes of one socket: PlainSession. */
+  readonly isPlain: boolean;
 }
 
 /** What this side proposes. */
@@ -56,6 +58,8 @@ export interface Proposal {
   readonly terms: Terms;
   readonly role: Role;
   readonly fabric?: FabricAddresses | undefined;
+  /** Whether this side has no native code for packets. */
+  readonly isPlain: boolean;
   /** Milliseconds for the agreement. */
   readonly timeout: number;
 }
@@ -72,6 +76,7 @@ interface Hello extends Omit<Terms, 'maxWindow'> {
   readonly provider: string;
   readonly addresses: readonly string[];
   readonly reads: boolean;
+  readonly isPlain: boolean;
 }
 
 type Check = (value: unknown) => boolean;
@@ -100,6 +105,7 @@ const CHECKS: Record<keyof Hello, Check> = {
     value.length <= MAX_ADDRESSES &&
     value.every(text(/^([0-9a-f]{2}){1,256}$/)),
   reads: (value) => typeof value === 'boolean',
+  isPlain: (value) => typeof value === 'boolean',
 };
 
 let sessions = 0;
@@ -117,7 +123,7 @@ export function newSession(): number {
  */
 export async function agree(
   control: Duplex,
-  { session, terms, role, fabric, timeout }: Proposal,
+  { session, terms, role, fabric, isPlain, timeout }: Proposal,
 ): Promise<Agreement> {
   const { maxWindow, ...proposed } = terms;
   const own: Hello = {
@@ -127,6 +133,7 @@ export async function agree(
     role,
     provider: fabric?.provider ?? '',
     reads: fabric?.reads === true,
+    isPlain,
     addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
   };
   control.write(`${GREETING}${JSON.stringify(own)}\n`);
@@ -154,6 +161,7 @@ export async function agree(
         }
       : undefined,
     reads: own.reads && peer.reads && own.provider === peer.provider,
+    isPlain: own.isPlain || peer.isPlain,
     opens:
       role === 'client' ||
       (role === 'either' && (peer.role === 'either' ? first : peer.role === 'server')),
@@ -182,6 +190,8 @@ function helloOf(line: string): Hello {
 
 /** Reads one line, and leaves what follows it to the next reader. */
 function readLine(control: Duplex, timeout: number): Promise<string> {
+  if (control.destroyed || control.readableEnded)
+    return Promise.reject(connectionError('ECONNRESET', 'the connection ended'));
   return new Promise((resolve, reject) => {
     let read = Buffer.alloc(0);
     const timer = setTimeout(

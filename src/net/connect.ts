@@ -2,20 +2,23 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
-import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
+import { addonFailure } from './addon.js';
+import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
 import { type Asker, connected, identityOf, keyOf, openControl } from './control-connection.js';
 import { connectionError } from './errors.js';
+import { PlainSession } from './plain-session.js';
 import type { Heartbeat } from './port.js';
 import { type FabricOptions, Ports } from './ports.js';
 import { Session, warnOf } from './session.js';
 import type { ConnectOptions } from './socket-options.js';
+import type { SocketSession } from './stream.js';
 
 /** Milliseconds for a connection and an agreement. */
 export const CONNECT_TIMEOUT = 5000;
 
 // The sessions that connect() of this thread has opened, by what they were opened with.
-const sessions = new Map<string, Promise<Session>>();
+const sessions = new Map<string, Promise<SocketSession>>();
 
 /**
  * The session for a socket: a new one, or that of earlier sockets with the same options.
@@ -23,9 +26,15 @@ const sessions = new Map<string, Promise<Session>>();
  * @param asker emits the events of the new connection.
  * @throws TypeError, RangeError as node:net does.
  */
-export function sessionTo(options: ConnectOptions, asker: Asker): Promise<Session> {
+export function sessionTo(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   // Options of TLS may have functions and keys, which cannot be compared. A local port is that of one connection.
   if (options.tls !== undefined || options.localPort) return openOfOneSocket(options, asker);
+  return sharedSession(options, asker).then((session) =>
+    session instanceof PlainSession && !session.claim() ? openOfOneSocket(options, asker) : session,
+  );
+}
+
+function sharedSession(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
   const known = sessions.get(key);
   if (known !== undefined) return known;
@@ -43,7 +52,7 @@ function keyOfFabric({ provider, driver, node, nics, heartbeat, require }: Fabri
   return [provider, driver, node, nics, interval, limit, require].map(identityOf).join('\n');
 }
 
-function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<Session> {
+function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   return openTraced(options, asker).then((session) => {
     session.isOfOneSocket = true;
     return session;
@@ -54,7 +63,7 @@ function openTraced(
   options: ConnectOptions,
   asker: Asker,
   ended: () => void = () => {},
-): Promise<Session> {
+): Promise<SocketSession> {
   const control = openControl(options, asker);
   if (!tracedConnects.hasSubscribers) return open(control, options, ended);
   const { host = 'localhost', port, path, provider } = options;
@@ -72,14 +81,20 @@ function openTraced(
   return opening;
 }
 
-async function open(control: Socket, options: ConnectOptions, ended: () => void): Promise<Session> {
+async function open(
+  control: Socket,
+  options: ConnectOptions,
+  ended: () => void,
+): Promise<SocketSession> {
   const { connectTimeout = CONNECT_TIMEOUT } = options;
   const until = performance.now() + connectTimeout;
   await connected(control, options, connectTimeout);
   control.setNoDelay(true);
   try {
     const session = await meet(control, options, Math.max(1, until - performance.now()));
-    session.onEnd = ended;
+    if (session instanceof PlainSession)
+      ended(); // later sockets need connections of their own
+    else session.onEnd = ended;
     session.start();
     return session;
   } catch (error) {
@@ -88,47 +103,55 @@ async function open(control: Socket, options: ConnectOptions, ended: () => void)
   }
 }
 
-/** Agrees on a session over a connection. The caller starts it. */
+/** Agrees on a session over a connection. The caller starts it. The connection has a listener for errors from now on. */
 export async function meet(
   control: Duplex,
   options: FabricOptions,
   timeout: number,
   role: Role = 'client',
-): Promise<Session> {
-  const number = newSession();
-  const { ports, failure } = await portsFor(options, number);
+): Promise<SocketSession> {
+  control.on('error', () => {}); // also while nothing reads from it
+  const session = newSession();
+  const missing = addonFailure();
+  const { ports, failure } = await portsFor(options, session, missing);
   try {
+    if (failure && options.require === 'fabric') throw failure;
     const terms = ports ? { ...FABRIC_TERMS, packetSize: ports.packetSize } : TERMS;
-    const agreement = await agree(control, {
-      session: number,
-      terms,
-      role,
-      fabric: ports,
-      timeout,
-    });
+    const isPlain = missing !== undefined;
+    const proposal = { session, terms, role, fabric: ports, isPlain, timeout };
+    const agreement = await agree(control, proposal);
     const { fabric } = agreement;
-    if (ports && fabric?.provider === ports.provider) {
+    if (!agreement.isPlain && ports && fabric?.provider === ports.provider) {
       const links = await ports.meet(fabric.addresses);
+      if (control.destroyed) throw connectionError('ECONNRESET', 'the connection ended');
       return new Session(control, agreement, { ports, links, require: options.require });
     }
-    const fallback =
-      failure ?? (ports && connectionError('EPROTONOSUPPORT', 'the peer does not use this fabric'));
+    const fallback = failure ?? (ports && peerHasNone(agreement));
     if (fallback && options.require === 'fabric') throw fallback;
     if (fallback) warnOf(fallback);
-    letGo(ports, number);
-    return new Session(control, agreement, { fallback });
+    letGo(ports, session);
+    if (!agreement.isPlain) return new Session(control, agreement, { fallback });
+    return new PlainSession(control, { opens: agreement.opens, fallback, timeout });
   } catch (error) {
-    letGo(ports, number);
+    letGo(ports, session);
     throw error;
   }
 }
+
+const peerHasNone = ({ isPlain }: Agreement) =>
+  connectionError(
+    'EPROTONOSUPPORT',
+    isPlain ? 'the peer has no libfabric' : 'the peer does not use this fabric',
+  );
 
 /** The endpoints for a new session, or why there are none. */
 async function portsFor(
   options: FabricOptions,
   session: number,
+  missing: Error | undefined,
 ): Promise<{ ports?: Ports; failure?: Error }> {
   if (options.provider === undefined) return {};
+  if (missing) return { failure: missing };
   try {
     return { ports: await Ports.take(options, { session, allowance: FABRIC_TERMS.allowance }) };
   } catch (error) {

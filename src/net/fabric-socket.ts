@@ -6,7 +6,6 @@ import { sessionTo } from './connect.js';
 import { codedError, connectionError, errorOfPeer, socketClosed } from './errors.js';
 import { MemoryReader } from './onread.js';
 import type { FabricOptions } from './ports.js';
-import type { Session } from './session.js';
 import { SessionDuplex } from './session-duplex.js';
 import {
   type ConnectOptions,
@@ -16,7 +15,7 @@ import {
 } from './socket-options.js';
 import { checkTimeout, SocketTimeout } from './socket-timeout.js';
 import { bytesGone, SocketWriter } from './socket-writer.js';
-import { Mode, type StreamOwner } from './stream.js';
+import { Mode, type SocketSession, type StreamOwner } from './stream.js';
 
 type Done = (error?: Error | null) => void;
 
@@ -69,7 +68,11 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /** @internal Joins a stream that the peer has opened. */
-  static accepted(session: Session, stream: number, options: FabricSocketOptions): FabricSocket {
+  static accepted(
+    session: SocketSession,
+    stream: number,
+    options: FabricSocketOptions,
+  ): FabricSocket {
     const socket = new FabricSocket(options);
     socket.#join(session);
     socket.stream = stream;
@@ -89,6 +92,11 @@ export class FabricSocket extends SessionDuplex {
     const own = { provider, driver, node, heartbeat, nics, require, tls, connectTimeout };
     const opening = sessionTo({ ...own, ...given } as ConnectOptions, this);
     if (this.destroyed) this.#renew();
+    return this.openFrom(opening);
+  }
+
+  /** @internal Opens a stream of the session that will be found. */
+  openFrom(opening: Promise<SocketSession>): this {
     this.connecting = true;
     this.#timeout.refresh();
     const attempt = ++this.#attempt;
@@ -116,13 +124,13 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /** @internal Opens a stream of a session. */
-  open(session: Session): this {
+  open(session: SocketSession): this {
     this.connecting = true;
     this.#open(session, Mode.Bytes);
     return this;
   }
 
-  #open(session: Session, mode: number): void {
+  #open(session: SocketSession, mode: number): void {
     if (this.destroyed) {
       session.release();
       return;
@@ -136,7 +144,7 @@ export class FabricSocket extends SessionDuplex {
     if (this.stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
   }
 
-  #join(session: Session): void {
+  #join(session: SocketSession): void {
     this.joinSession(session);
     this.#holdLoop();
   }

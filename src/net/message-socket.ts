@@ -8,9 +8,7 @@ import { Handover } from './handover.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
-import type { Session } from './session.js';
-import { socketStateOf } from './session-state.js';
-import { Mode, type StreamOwner } from './stream.js';
+import { Mode, type SocketSession, type StreamOwner } from './stream.js';
 
 /** Options of a {@link MessageSocket}. */
 export interface MessageSocketOptions {
@@ -38,7 +36,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   readonly #reader: MessageReader;
   readonly #handover: Handover;
   readonly #signal: AbortSignal | undefined;
-  #session: Session | undefined;
+  #session: SocketSession | undefined;
   #stream = 0;
   #address: Address = NO_ADDRESS;
   #certified: Certified = {};
@@ -73,7 +71,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   };
 
   /** @internal Opens a stream of the session that `connecting` resolves to. */
-  connect(connecting: Promise<Session>): this {
+  connect(connecting: Promise<SocketSession>): this {
     connecting.then(
       (session) => {
         if (this.#isClosed) return session.release();
@@ -89,7 +87,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   /** @internal Joins a stream that the peer has opened. */
-  static accepted(session: Session, stream: number, options: MessageSocketOptions): MessageSocket {
+  static accepted(
+    session: SocketSession,
+    stream: number,
+    options: MessageSocketOptions,
+  ): MessageSocket {
     const socket = new MessageSocket(options);
     socket.#join(session);
     socket.#stream = stream;
@@ -98,7 +100,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     return socket;
   }
 
-  #join(session: Session): void {
+  #join(session: SocketSession): void {
     this.#session = session;
     this.#address = addressesOf(session.control);
     this.#certified = certifiedOf(session.control);
@@ -106,7 +108,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   #open(): void {
-    const session = this.#session as Session;
+    const session = this.#session as SocketSession;
     this.#writer.open((bytes, from) => session.write(this.#stream, bytes, from));
     this.#writer.drain();
     if (this.#isEnding) this.#endIfSent();
@@ -371,9 +373,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
 
   /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
   stats(): NetSocketState | undefined {
-    return this.#session && this.#stream > 0
-      ? socketStateOf(this.#session, this.#stream)
-      : undefined;
+    return this.#stream > 0 ? this.#session?.socketState(this.#stream) : undefined;
   }
 
   /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */

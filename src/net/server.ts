@@ -12,21 +12,23 @@ import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
 import { checkOptions, namesOf } from '../base/checks.js';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
-import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { CONNECT_TIMEOUT } from './connect.js';
 import { isBlocked } from './control-connection.js';
 import { codedError, numberOf } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
-import type { Session } from './session.js';
+import { ServerSessions, type SessionLimits } from './server-sessions.js';
+import { warnOf } from './session.js';
 import type { FabricSocketOptions } from './socket-options.js';
-import { Mode } from './stream.js';
+import { Mode, type SocketSession } from './stream.js';
 
 /** Options of a {@link FabricServer}. */
 export interface ServerOptions
   extends Pick<FabricSocketOptions, 'allowHalfOpen' | 'highWaterMark'>,
     Omit<MessageSocketOptions, 'signal'>,
+    SessionLimits,
     FabricOptions {
   /** Options of tls.createServer(): sessions are then agreed over TLS. */
   readonly tls?: TlsOptions;
@@ -39,10 +41,6 @@ export interface ServerOptions
   readonly noDelay?: boolean;
   /** Clients with these addresses are refused, with the event 'drop'. */
   readonly blockList?: BlockList;
-  /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
-  readonly maxSessions?: number;
-  /** Milliseconds for the agreement. Default: 5000. */
-  readonly agreementTimeout?: number;
 }
 
 const NAMES = namesOf<ServerOptions>({
@@ -74,9 +72,6 @@ export type ListenArguments =
   | [path: string, listener?: () => void]
   | [options: ListenOptions, listener?: () => void];
 
-const MAX_SESSIONS = 1024;
-const MAX_AGREEMENTS = 256; // at the same time
-
 /**
  * Accepts sockets. It is used as a net.Server is. Sockets for messages arrive with the event `'messages'`; without a
  * listener for it, they are refused.
@@ -86,9 +81,8 @@ export class FabricServer extends EventEmitter {
   maxConnections: number | undefined;
   readonly #options: ServerOptions;
   readonly #listener: Server;
-  readonly #sessions = new Set<Session>();
+  readonly #sessions: ServerSessions;
   readonly #sockets = new Set<FabricSocket | MessageSocket>();
-  #agreements = 0;
   #isClosing = false;
   #hasClosed = false;
 
@@ -96,6 +90,11 @@ export class FabricServer extends EventEmitter {
     super();
     this.#options = checkServerOptions(options);
     if (typeof listener === 'function') this.on('connection', listener);
+    this.#sessions = new ServerSessions(
+      this.#options,
+      (session, stream, mode) => this.#opened(session, stream, mode),
+      () => this.#closeIfIdle(),
+    );
     this.#listener = listenerFor(this.#options);
     const { tls } = this.#options;
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
@@ -148,7 +147,10 @@ export class FabricServer extends EventEmitter {
         if (this.#hasClosed) ports.release();
         else this.once('close', () => ports.release());
       },
-      (error) => this.emit('error', error),
+      (error) => {
+        if (this.#options.require === 'fabric') this.emit('error', error);
+        else warnOf(error);
+      },
     );
   }
 
@@ -186,7 +188,7 @@ export class FabricServer extends EventEmitter {
     this.#isClosing = true;
     this.#listener.close(); // also a listen() that waits for the address of a host
     if (!listening) process.nextTick(() => this.#closeIfIdle(true));
-    for (const session of this.#sessions) session.close();
+    this.#sessions.close();
     return this;
   }
 
@@ -196,40 +198,18 @@ export class FabricServer extends EventEmitter {
     await new Promise<void>((resolve) => this.close(() => resolve()));
   }
 
-  async #agree(control: Socket): Promise<void> {
+  #agree(control: Socket): void {
     control.on('error', () => {}); // a client that goes away is no error of the server
-    const { maxSessions = MAX_SESSIONS, blockList } = this.#options;
-    if (isBlocked(control, blockList)) {
+    if (isBlocked(control, this.#options.blockList)) {
       control.destroy();
       this.emit('drop', addressesOf(control));
       return;
     }
-    const isFull = this.#sessions.size + this.#agreements >= maxSessions;
-    if (isFull || this.#agreements >= MAX_AGREEMENTS) {
-      control.destroy();
-      return;
-    }
-    this.#agreements += 1;
     control.setNoDelay(true);
-    try {
-      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
-      const session = await meet(control, this.#options, timeout, 'server');
-      session.onEnd = () => {
-        this.#sessions.delete(session);
-        this.#closeIfIdle();
-      };
-      session.opened = (stream, mode) => this.#opened(session, stream, mode);
-      this.#sessions.add(session);
-      session.start();
-      if (this.#isClosing) session.close();
-    } catch {
-      control.destroy();
-    } finally {
-      this.#agreements -= 1;
-    }
+    this.#sessions.agree(control, () => this.#isClosing);
   }
 
-  #opened(session: Session, stream: number, mode: number): void {
+  #opened(session: SocketSession, stream: number, mode: number): void {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
     if (this.#isClosing) {
       session.answer(stream, numberOf('ECONNREFUSED'));
@@ -247,7 +227,7 @@ export class FabricServer extends EventEmitter {
     }
   }
 
-  #acceptBytes(session: Session, stream: number): void {
+  #acceptBytes(session: SocketSession, stream: number): void {
     const { allowHalfOpen = false, pauseOnConnect = false, highWaterMark } = this.#options;
     const socket = FabricSocket.accepted(session, stream, {
       allowHalfOpen: Boolean(allowHalfOpen),
@@ -261,7 +241,7 @@ export class FabricServer extends EventEmitter {
     if (!pauseOnConnect) socket.read(0);
   }
 
-  #acceptMessages(session: Session, stream: number): void {
+  #acceptMessages(session: SocketSession, stream: number): void {
     session.answer(stream, 0);
     const socket = MessageSocket.accepted(session, stream, this.#options);
     this.#keep(socket);
@@ -307,13 +287,15 @@ function checkServerOptions(options: ServerOptions | undefined): ServerOptions {
 }
 
 /** What accepts the control connections. node:net checks its options. */
-function listenerFor({ tls, keepAlive, keepAliveInitialDelay, blockList }: ServerOptions): Server {
+function listenerFor(ofServer: ServerOptions): Server {
+  const { tls, keepAlive, keepAliveInitialDelay, blockList, agreementTimeout } = ofServer;
   const options = {
     ...(keepAlive !== undefined && { keepAlive }),
     ...(keepAliveInitialDelay !== undefined && { keepAliveInitialDelay }),
     ...(blockList !== undefined && { blockList }),
   };
-  return tls ? createTlsServer({ ...options, ...tls }) : createTcpServer(options);
+  const handshakeTimeout = agreementTimeout ?? CONNECT_TIMEOUT;
+  return tls ? createTlsServer({ handshakeTimeout, ...options, ...tls }) : createTcpServer(options);
 }
 
 /** Makes a server. `listener` gets its sockets. */

@@ -1,13 +1,12 @@
 import { Duplex, type DuplexOptions } from 'node:stream';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
-import type { Session } from './session.js';
-import { socketStateOf } from './session-state.js';
+import type { SocketSession } from './stream.js';
 
 /** What a socket says of its session and of the peer: as a net.Socket and a tls.TLSSocket do. */
 export abstract class SessionDuplex extends Duplex {
   /** @internal */
-  protected session: Session | undefined;
+  protected session: SocketSession | undefined;
   /** @internal Its number in the session, 0 if it is not open. */
   protected stream = 0;
   #address: Address = NO_ADDRESS;
@@ -19,7 +18,7 @@ export abstract class SessionDuplex extends Duplex {
   }
 
   /** @internal */
-  protected joinSession(session: Session): void {
+  protected joinSession(session: SocketSession): void {
     this.session = session;
     this.#address = addressesOf(session.control);
     this.#certified = certifiedOf(session.control);
@@ -34,7 +33,7 @@ export abstract class SessionDuplex extends Duplex {
 
   /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
   stats(): NetSocketState | undefined {
-    return this.session && this.stream > 0 ? socketStateOf(this.session, this.stream) : undefined;
+    return this.stream > 0 ? this.session?.socketState(this.stream) : undefined;
   }
 
   /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */

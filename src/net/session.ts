@@ -4,7 +4,11 @@ import { FabricError } from '../base/errors.js';
 import { throwLater } from '../base/throw-later.js';
 import { type Handle, native } from '../contract/native.js';
 import { NetEvent } from '../contract/native-net.js';
-import { type NetSessionState, netSessions } from '../diagnostics/net-state.js';
+import {
+  type NetSessionState,
+  type NetSocketState,
+  netSessions,
+} from '../diagnostics/net-state.js';
 import type { Agreement } from './agreement.js';
 import { publishFallback, publishNicLost } from './channels.js';
 import { ControlPath, isBeat } from './control-path.js';
@@ -13,8 +17,8 @@ import { Inquiry } from './inquiry.js';
 import { Links } from './links.js';
 import type { Carried } from './port.js';
 import type { Link, Ports } from './ports.js';
-import { stateOf } from './session-state.js';
-import type { StreamOwner } from './stream.js';
+import { socketStateOf, stateOf } from './session-state.js';
+import type { SocketSession, StreamOwner } from './stream.js';
 
 // Limits of packets over the control connection, in ms: without packets of this side until it acknowledges, and of the
 // peer until the session is lost. The event loop of the peer may be busy.
@@ -23,9 +27,14 @@ const LOSS = 30_000;
 /** ms until a session reports that its packets travel over TCP. */
 const REPORT_AFTER = 100;
 
-/** Says on standard error that the fabric is not used, although the program asked for it. */
-export function warnOf(error: Error): void {
-  process.emitWarning(`packets travel over TCP: ${error.message}`, {
+const MAX_REASONS = 100; // that are remembered
+const reasons = new Set<string>();
+
+/** Says on standard error, once for each reason, that the fabric is not used, although the program asked for it. */
+export function warnOf({ message }: Error): void {
+  if (reasons.has(message) || reasons.size >= MAX_REASONS) return;
+  reasons.add(message);
+  process.emitWarning(`packets travel over TCP: ${message.split('\n')[0]}`, {
     type: 'LibfabricWarning',
     code: 'LIBFABRIC_NET_FALLBACK',
   });
@@ -46,7 +55,7 @@ export interface SessionOptions {
  * The streams between this process and another one. Their packets travel over the fabric, or, without one, over the
  * control connection: that of node:net or node:tls over which the two have met.
  */
-export class Session implements Carried {
+export class Session implements Carried, SocketSession {
   readonly control: Duplex;
   /** Whether this side opens the first stream. */
   readonly opens: boolean;
@@ -176,6 +185,11 @@ export class Session implements Carried {
   /** @internal */
   state(): NetSessionState {
     return stateOf(this, this.#links.state());
+  }
+
+  /** @internal */
+  socketState(stream: number): NetSocketState | undefined {
+    return socketStateOf(this, stream);
   }
 
   /** Why the session has ended. */

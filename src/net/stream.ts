@@ -1,3 +1,6 @@
+import type { Duplex } from 'node:stream';
+import type { NetSessionState, NetSocketState } from '../diagnostics/net-state.js';
+
 /** The modes of streams. */
 export const Mode = { Bytes: 0, Messages: 1 } as const;
 
@@ -18,4 +21,38 @@ export interface StreamOwner {
    * peer's end. After that, the owner destroys the stream.
    */
   lost(error: Error, isWhole: boolean): void;
+}
+
+/** What carries the streams of sockets between two processes: a Session, or a PlainSession. */
+export interface SocketSession {
+  /** The connection over which the sides have met. */
+  readonly control: Duplex;
+  /** Whether this side opens the first stream. */
+  readonly opens: boolean;
+  readonly path: string;
+  /** Why the fabric is not used, although the program asked for it. */
+  readonly fallback: Error | undefined;
+  /** Why the session has ended. */
+  readonly error: Error | undefined;
+  /** Called when the peer has opened a stream. */
+  opened: ((stream: number, mode: number) => void) | undefined;
+  /** Called when the session has ended. */
+  onEnd: ((error: Error) => void) | undefined;
+  isOfOneSocket: boolean;
+  start(): void;
+  open(owner: StreamOwner, mode: number): number;
+  adopt(stream: number, owner: StreamOwner): void;
+  answer(stream: number, errno: number): void;
+  write(stream: number, bytes: Uint8Array, from: number): number;
+  take(stream: number): Buffer | null | undefined;
+  takeInto(stream: number, into: Uint8Array, from: number): number;
+  end(stream: number): void;
+  destroy(stream: number, isCut?: boolean): void;
+  reset(stream: number, errno: number): void;
+  hold(change: 1 | -1): void;
+  release(): void;
+  close(): void;
+  fail(error: Error): void;
+  state(): NetSessionState;
+  socketState(stream: number): NetSocketState | undefined;
 }

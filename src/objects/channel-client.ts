@@ -41,13 +41,17 @@ function upgraded(
     request.destroy(connectionError('ETIMEDOUT', 'no answer', 'connect')),
   );
   request.end();
-  return new Promise((resolve, reject) => {
-    request.on('error', reject);
+  return new Promise((resolve) => {
+    // A server, or a proxy before it, may end connections that ask for what it does not know.
+    request.on('error', () => resolve(undefined));
     request.on('response', (response: IncomingMessage) => {
-      response.resume();
+      response.destroy();
       resolve(undefined);
     });
-    request.on('upgrade', (_response, socket, head) => resolve({ socket: socket as Socket, head }));
+    request.on('upgrade', (_response, socket, head) => {
+      socket.on('error', () => {}); // node:http has removed its listener
+      resolve({ socket: socket as Socket, head });
+    });
   });
 }
 
@@ -62,7 +66,7 @@ export class ChannelExchange implements Exchange {
   /** @param timeout of its calls, in milliseconds. */
   constructor(socket: Socket, head: Buffer, timeout: number) {
     this.#timeout = timeout;
-    this.#link = new Link(socket, head, MAX_ANSWER, {
+    this.#link = new Link(socket, MAX_ANSWER, {
       message: (bytes) => {
         try {
           this.#answered(bytes);
@@ -75,6 +79,7 @@ export class ChannelExchange implements Exchange {
         for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
       },
     });
+    this.#link.start(head);
     this.#link.unref();
   }
 

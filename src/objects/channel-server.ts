@@ -1,13 +1,14 @@
 // The server's half of channel.ts.
 import { closeSync, read as readWithCallback } from 'node:fs';
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
-import { answerWithoutUpgrade } from '../net/http.js';
+import { invalidState } from '../base/errors.js';
+import { switching, takeUpgrades } from '../net/http-upgrades.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
+import { IDLE } from './http-adapter.js';
 import { Link, MAX_ANSWER, MAX_REQUEST } from './link.js';
 import { CHANNEL, INLINED } from './protocol.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
@@ -15,6 +16,7 @@ import type { ObjectService } from './service.js';
 
 const read = promisify(readWithCallback);
 
+const MAX_CHANNELS = 1000; // further clients send their requests over HTTP
 const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
 
 const HEAD = 4096; // bytes of an answer's head
@@ -38,21 +40,19 @@ export class Channels {
 
   /** Takes connections of a server that ask for a channel. Returns what ends that. */
   attach(server: Server | SecureServer): () => void {
-    const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (request.headers.upgrade === CHANNEL) this.#accept(socket as Socket, head);
-      else if (server.listenerCount('upgrade') === 1)
-        answerWithoutUpgrade(server, request, socket as Socket);
-    };
-    server.on('upgrade', upgrade);
-    return () => server.off('upgrade', upgrade);
+    const stop = takeUpgrades(server, CHANNEL, {
+      canTake: () => this.#channels.size < MAX_CHANNELS,
+      take: (socket, head) => this.#accept(socket, head),
+    });
+    if (stop === undefined) throw invalidState('the server answers for another object server');
+    return stop;
   }
 
   #accept(socket: Socket, head: Buffer): void {
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL}\r\n\r\n`,
-    );
-    const channel = new Channel(this.#service, socket, head, () => this.#channels.delete(channel));
+    socket.write(switching(CHANNEL));
+    const channel = new Channel(this.#service, socket, () => this.#channels.delete(channel));
     this.#channels.add(channel);
+    channel.start(head);
   }
 
   close(): void {
@@ -66,9 +66,9 @@ class Channel {
   readonly #gone = new AbortController();
   readonly #calls = new Map<number, ChannelRequest>();
 
-  constructor(service: ObjectService, socket: Socket, head: Buffer, closed: () => void) {
+  constructor(service: ObjectService, socket: Socket, closed: () => void) {
     this.#service = service;
-    this.#link = new Link(socket, head, MAX_REQUEST, {
+    this.#link = new Link(socket, MAX_REQUEST, {
       message: (bytes) => {
         try {
           this.#take(bytes);
@@ -82,6 +82,12 @@ class Channel {
         closed();
       },
     });
+  }
+
+  /** @param head what was read behind the head of the upgrade. */
+  start(head: Buffer): void {
+    this.#link.start(head);
+    this.#link.limitSilence(IDLE);
   }
 
   close(): void {

@@ -30,22 +30,47 @@ export class Link {
   #message: Buffer | undefined;
   #filled = 0;
   #isClosed = false;
+  #silence = 0; // ms, 0: without limit
+  #isLimited = false;
+  #hasMessage = false;
+  #isPaused = false;
 
-  /** @param first what was read behind the head of the upgrade. @param longest the most bytes of a message. */
-  constructor(socket: Socket, first: Buffer, longest: number, owner: LinkOwner) {
+  /** @param longest the most bytes of a message. */
+  constructor(socket: Socket, longest: number, owner: LinkOwner) {
     this.#socket = socket;
     this.#longest = longest;
     this.#owner = owner;
     socket.setNoDelay(true);
     socket.setTimeout(0);
     socket.setKeepAlive(true, KEEPALIVE); // a machine that has died says nothing
-    socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.on('error', (error) => this.#close(error));
     socket.on('close', () =>
       this.#close(connectionError('ECONNRESET', 'the peer is gone', 'read')),
     );
     socket.on('end', () => socket.destroy());
+  }
+
+  /** Begins to take messages. @param first what was read behind the head of the upgrade. */
+  start(first: Buffer): void {
+    this.#socket.on('data', (chunk: Buffer) => this.#take(chunk));
     if (first.length > 0) this.#take(first);
+  }
+
+  /** Closes the link if the peer is silent before its first message, or within a message. @param limit milliseconds. */
+  limitSilence(limit: number): void {
+    this.#silence = limit;
+    this.#socket.on('timeout', () =>
+      this.#close(connectionError('ETIMEDOUT', `no message within ${limit} ms`, 'read')),
+    );
+    this.#limit();
+  }
+
+  #limit(): void {
+    const isWithin = this.#message !== undefined || this.#headed > 0;
+    const isLimited = (isWithin || !this.#hasMessage) && !this.#isPaused;
+    if (isLimited === this.#isLimited) return;
+    this.#isLimited = isLimited;
+    this.#socket.setTimeout(isLimited ? this.#silence : 0);
   }
 
   get closed(): boolean {
@@ -64,6 +89,7 @@ export class Link {
       if (this.#message === undefined) at += this.#takeHeader(chunk, at);
       else at += this.#fill(this.#message, chunk, at);
     }
+    if (this.#silence > 0) this.#limit();
   }
 
   #takeHeader(chunk: Buffer, at: number): number {
@@ -84,6 +110,7 @@ export class Link {
     this.#filled += taken;
     if (this.#filled === message.length) {
       this.#message = undefined;
+      this.#hasMessage = true;
       this.#owner.message(message);
     }
     return taken;
@@ -98,10 +125,12 @@ export class Link {
 
   /** Reads no more until resume(). */
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#socket.resume();
   }
 

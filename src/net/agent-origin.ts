@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { addonFailure } from './addon.js';
+import { Asking, type AskingOptions, isSecure, type Target } from './agent-asking.js';
+import { connectionError } from './errors.js';
+import { FabricSocket } from './fabric-socket.js';
+import { PlainSession } from './plain-session.js';
+import { warnOf } from './session.js';
+import type { SocketSession } from './stream.js';
+
+/** ms until a server that has not agreed is asked again. */
+const ASK_AGAIN = 60_000;
+/** ms that a session stays without sockets. */
+const IDLE = 60_000;
+
+/** What an agent knows of an origin: whether it offers the fabric, and the session with it. */
+export class Origin {
+  readonly #options: AskingOptions;
+  readonly #isLeaving: () => boolean;
+  #session: SocketSession | undefined;
+  #asking: Asking | undefined;
+  /** performance.now() from which on a server that has refused is asked again. */
+  #asksFrom: number | undefined;
+  /** Sockets that use the session, or wait for it. */
+  #sockets = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  /** @param isLeaving whether the agent was destroyed. Then the session ends with its last socket. */
+  constructor(options: AskingOptions, isLeaving: () => boolean) {
+    this.#options = options;
+    this.#isLeaving = isLeaving;
+  }
+
+  /** Whether there is a session, or will be one. */
+  get isUsed(): boolean {
+    return this.#session !== undefined || this.#asking !== undefined;
+  }
+
+  /** A socket for a request. It is connecting. */
+  connect(target: Target): FabricSocket | Socket {
+    if (this.#session) return this.#use(new FabricSocket().open(this.#session), target);
+    const { provider, require } = this.#options;
+    const isOptional = require !== 'fabric';
+    const missing = addonFailure();
+    if (missing && isOptional) {
+      if (provider !== undefined) warnOf(missing);
+      return withoutFabric(target);
+    }
+    if (this.#asksFrom !== undefined && isOptional) {
+      if (performance.now() >= this.#asksFrom) this.#ask(target); // for later requests
+      return withoutFabric(target);
+    }
+    return this.#wait(target);
+  }
+
+  /** A socket that waits for the answer of the server. */
+  #wait(target: Target): FabricSocket {
+    const asking = this.#ask(target);
+    let control: Socket | undefined;
+    const opening = async () => {
+      const { session, error } = await asking.outcome;
+      if (session) return session;
+      if (this.#options.require === 'fabric' || socket.destroyed) throw error;
+      control = withoutFabric(target);
+      const fallback = this.#options.provider === undefined ? undefined : error;
+      return connected(control, target, fallback);
+    };
+    const socket = new FabricSocket();
+    asking.hold(1);
+    socket.once('close', () => {
+      asking.hold(-1);
+      control?.destroy();
+    });
+    return this.#use(socket, target).openFrom(opening());
+  }
+
+  #ask(target: Target): Asking {
+    if (this.#asking) return this.#asking;
+    const asking = new Asking(target, this.#options);
+    this.#asking = asking;
+    asking.outcome.then(({ session, error, hasConnected }) => {
+      this.#asking = undefined;
+      this.#asksFrom = undefined;
+      if (session) this.#found(session);
+      else if (hasConnected) this.#refused(error as Error);
+    });
+    return asking;
+  }
+
+  #refused(error: Error): void {
+    const { provider, require } = this.#options;
+    this.#asksFrom = performance.now() + ASK_AGAIN;
+    if (provider !== undefined && require !== 'fabric' && !this.#isLeaving()) warnOf(error);
+  }
+
+  #found(session: SocketSession): void {
+    this.#session = session;
+    session.onEnd = () => {
+      if (this.#session !== session) return;
+      this.#session = undefined;
+      clearTimeout(this.#idle);
+    };
+    if (this.#sockets === 0) this.#rest();
+  }
+
+  #use(socket: FabricSocket, { timeout }: Target): FabricSocket {
+    if (timeout) socket.setTimeout(timeout);
+    clearTimeout(this.#idle);
+    this.#sockets += 1;
+    return socket.once('close', () => {
+      this.#sockets -= 1;
+      if (this.#sockets === 0) this.#rest();
+    });
+  }
+
+  // Nobody uses the session.
+  #rest(): void {
+    if (this.#isLeaving()) this.#close();
+    else this.#idle = setTimeout(() => this.#close(), IDLE).unref();
+  }
+
+  #close(): void {
+    const session = this.#session;
+    this.#session = undefined; // the next socket needs another one
+    session?.close();
+  }
+
+  /** The agent was destroyed. */
+  leave(): void {
+    this.#asking?.abort();
+    if (this.#sockets === 0) this.#close();
+  }
+}
+
+const withoutFabric = (target: Target): Socket =>
+  isSecure(target) ? connectTls(target as ConnectionOptions) : connectTcp(target as never);
+
+/** A connection over TCP of one socket. */
+async function connected(
+  control: Socket,
+  target: Target,
+  fallback: Error | undefined,
+): Promise<SocketSession> {
+  control.on('error', () => {});
+  await once(control, isSecure(target) ? 'secureConnect' : 'connect');
+  if (control.destroyed) throw connectionError('ECONNRESET', 'the connection ended');
+  const session = new PlainSession(control, { opens: true, fallback });
+  session.start();
+  return session;
+}

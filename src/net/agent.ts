@@ -1,0 +1,82 @@
+import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
+import { type RequestOptions, Agent as SecureAgent } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { checkMilliseconds, checkObject } from '../base/checks.js';
+import { isSecure, type Target } from './agent-asking.js';
+import { Origin } from './agent-origin.js';
+import { CONNECT_TIMEOUT } from './connect.js';
+import type { FabricOptions } from './ports.js';
+
+/** Options of a {@link FabricAgent}, with those of an Agent of node:http. */
+export interface FabricAgentOptions extends AgentOptions, FabricOptions {
+  /** Milliseconds that a request waits for the server's agreement to use the fabric. It then uses TCP. Default: 5000. */
+  readonly connectTimeout?: number;
+}
+
+type Created = (error: Error | null, socket: Duplex) => void;
+
+/** The most origins without a session that an agent remembers. */
+const MAX_ORIGINS = 1000;
+
+/**
+ * An agent for `http.request()` and `https.request()` whose connections travel over the fabric, if the server offers it. It
+ * asks each server once, and once a minute if the answer was no.
+ */
+export class FabricAgent extends Agent {
+  readonly #options: FabricOptions & { readonly connectTimeout: number };
+  /** By name: those that were asked, the last one at the end. */
+  readonly #origins = new Map<string, Origin>();
+  #isDestroyed = false;
+
+  constructor(options: FabricAgentOptions = {}) {
+    const { provider, driver, node, nics, heartbeat, require, ...others } = checkObject(
+      'options',
+      options,
+    );
+    const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
+    checkMilliseconds('options.connectTimeout', connectTimeout, 1);
+    super(ofAgent);
+    Object.assign(this, { protocol: undefined }); // for http:// and https://
+    this.#options = { ...options, connectTimeout };
+  }
+
+  /** @internal The name of the origin, and, over TLS, of the options that decide whom it trusts. */
+  override getName(target: Target): string {
+    return isSecure(target)
+      ? `https ${SecureAgent.prototype.getName.call(this, target as RequestOptions)}`
+      : super.getName(target as never);
+  }
+
+  /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */
+  override createConnection(target: ClientRequestArgs, created?: Created): Duplex {
+    const socket = this.#origin(target as Target).connect(target as Target);
+    if (created) process.nextTick(created, null, socket);
+    return socket;
+  }
+
+  #origin(target: Target): Origin {
+    const name = this.getName(target);
+    const known = this.#origins.get(name);
+    if (known) return known;
+    if (this.#origins.size >= MAX_ORIGINS) this.#forgetOne();
+    const origin = new Origin(this.#options, () => this.#isDestroyed);
+    this.#origins.set(name, origin);
+    return origin;
+  }
+
+  #forgetOne(): void {
+    for (const [name, origin] of this.#origins) {
+      if (origin.isUsed) continue;
+      this.#origins.delete(name);
+      return;
+    }
+  }
+
+  /** Ends the connections, and each session when nobody uses it: also those of later requests. */
+  override destroy(): void {
+    this.#isDestroyed = true;
+    super.destroy();
+    for (const origin of this.#origins.values()) origin.leave();
+    this.#origins.clear();
+  }
+}

@@ -1,0 +1,98 @@
+import type { Duplex } from 'node:stream';
+import { CONNECT_TIMEOUT, meet } from './connect.js';
+import type { FabricOptions } from './ports.js';
+import { Session } from './session.js';
+import type { SocketSession } from './stream.js';
+
+/** Limits of the sessions of a server. */
+export interface SessionLimits {
+  /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
+  readonly maxSessions?: number;
+  /** Milliseconds for the agreement. Default: 5000. */
+  readonly agreementTimeout?: number;
+}
+
+const MAX_SESSIONS = 1024;
+const MAX_AGREEMENTS = 256; // at the same time
+const GRACE = 1000; // ms for what was written to leave
+
+/** Takes a socket that a client opens. */
+export type Opened = (session: SocketSession, stream: number, mode: number) => void;
+
+/** The sessions of a server, and the agreements about further ones. */
+export class ServerSessions {
+  readonly #options: FabricOptions & SessionLimits;
+  readonly #opened: Opened;
+  readonly #ended: () => void;
+  readonly #sessions = new Set<SocketSession>();
+  readonly #agreeing = new Set<Duplex>();
+
+  /** @param ended is called when a session has ended. */
+  constructor(
+    options: FabricOptions & SessionLimits,
+    opened: Opened,
+    ended: () => void = () => {},
+  ) {
+    this.#options = options;
+    this.#opened = opened;
+    this.#ended = ended;
+  }
+
+  /** The connections that sessions and agreements have. */
+  get size(): number {
+    return this.#sessions.size + this.#agreeing.size;
+  }
+
+  /** Whether there is no room for another agreement. */
+  get isFull(): boolean {
+    const { maxSessions = MAX_SESSIONS } = this.#options;
+    return this.size >= maxSessions || this.#agreeing.size >= MAX_AGREEMENTS;
+  }
+
+  /** Agrees on a session over a connection, unless there is no room. */
+  async agree(control: Duplex, isClosing: () => boolean): Promise<void> {
+    control.on('error', () => {}); // a client that goes away is no error of the server
+    if (this.isFull) {
+      control.destroy();
+      return;
+    }
+    this.#agreeing.add(control);
+    try {
+      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
+      const session = await meet(control, this.#options, timeout, 'server');
+      session.opened = (stream, mode) => this.#opened(session, stream, mode);
+      if (session instanceof Session) this.#keep(session);
+      session.start();
+      if (isClosing()) session.close();
+    } catch {
+      control.destroy();
+    } finally {
+      this.#agreeing.delete(control);
+    }
+  }
+
+  // A PlainSession is a socket, and counts as one.
+  #keep(session: Session): void {
+    this.#sessions.add(session);
+    session.onEnd = () => {
+      this.#sessions.delete(session);
+      this.#ended();
+    };
+  }
+
+  /** Ends each session when nobody uses its sockets. */
+  close(): void {
+    for (const session of this.#sessions) session.close();
+  }
+
+  /** Ends all, and the agreements. What was written has a second to leave. */
+  destroy(): void {
+    for (const control of this.#agreeing) control.destroy();
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.close();
+    if (sessions.length === 0) return;
+    setTimeout(() => {
+      for (const session of sessions) session.control.destroy();
+    }, GRACE).unref();
+  }
+}
