@@ -4,7 +4,8 @@ import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
 import { connectionError, errorOfPeer } from './errors.js';
-import { Handover } from './handover.js';
+import { Handover, place } from './handover.js';
+import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
@@ -24,6 +25,11 @@ export interface MessageSocketOptions {
 
 const DEFAULT_LONGEST = 16 * 1024 * 1024;
 
+/** A message of the peer: its bytes, or an offer of the memory that they are in. */
+type Incoming = Uint8Array | MessageOffer;
+
+const isOffer = (message: Incoming): message is MessageOffer => 'token' in message;
+
 /**
  * Messages between two processes. Boundaries are kept, and each message arrives once and in order.
  *
@@ -33,6 +39,7 @@ const DEFAULT_LONGEST = 16 * 1024 * 1024;
 export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Array> {
   readonly #writer = new MessageWriter();
   readonly #reader: MessageReader;
+  readonly #longest: number;
   readonly #handover: Handover;
   readonly #signal: AbortSignal | undefined;
   #session: Session | undefined;
@@ -47,8 +54,8 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #arrived: (() => void) | undefined;
   #isReading = false;
   #isMet = false;
-  /** A record that was read before anybody has asked for it. Null: the end. */
-  #early: Received | null | undefined;
+  /** A message that was read before the program has asked for it. Null: the end. */
+  #early: Incoming | null | undefined;
 
   constructor(options: MessageSocketOptions = {}) {
     super();
@@ -57,7 +64,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       (into, from) => this.#session?.takeInto(this.#stream, into, from) ?? 0,
       Math.min(maxMessageLength, LONGEST),
     );
-    this.#handover = new Handover(engine, (kind, bytes) => this.#writer.add(kind, bytes));
+    this.#longest = maxMessageLength;
+    this.#handover = new Handover(engine, {
+      add: (kind, bytes) => this.#writer.add(kind, bytes),
+      destroy: (error) => this.destroy(error),
+    });
     this.#signal = checkAnySignal(signal);
     if (signal?.aborted) this.#abort();
     else if (signal) onAbort(signal, this.#abort);
@@ -111,7 +122,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   // The first record says where the transfer engine of the peer is.
   #meet(): void {
     if (this.#isMet || this.#isClosed) return;
-    const first = this.#read();
+    const first = this.#record();
     if (first === undefined) return;
     this.#isMet = true;
     this.#wake(); // messages may have arrived together with it
@@ -120,9 +131,26 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   /** The next record, null at the end, undefined if it has not arrived. */
-  #read(): Received | null | undefined {
+  #record(): Received | null | undefined {
     try {
       return this.#reader.next();
+    } catch (error) {
+      this.destroy(error as Error);
+      return undefined;
+    }
+  }
+
+  /** The next message, null at the end, undefined if it has not arrived. */
+  #read(): Incoming | null | undefined {
+    const record = this.#record();
+    if (!record) return record;
+    return record.kind === Kind.Message ? record.bytes : this.#offerIn(record);
+  }
+
+  #offerIn({ kind, bytes }: Received): MessageOffer | undefined {
+    try {
+      if (kind === Kind.Offer) return decodeOffer(bytes, this.#longest);
+      throw connectionError('EPROTO', 'the peer sends a record of an unknown kind', 'read');
     } catch (error) {
       this.destroy(error as Error);
       return undefined;
@@ -194,8 +222,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     memory: TransferMemory | MemoryPart,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<number | undefined> {
-    const received = await this.#next(options.signal);
-    return received && this.#handover.receive(received, memory, options.signal);
+    const message = await this.#next(options.signal);
+    if (message === undefined) return undefined;
+    if (isOffer(message)) return this.#handover.receive(message, memory, options.signal);
+    return place(message, memory);
   }
 
   /**
@@ -204,9 +234,9 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * @throws Error ERR_INVALID_STATE while another call waits.
    */
   async receive(options: { readonly signal?: AbortSignal } = {}): Promise<Uint8Array | undefined> {
-    const received = await this.#next(options.signal);
-    if (received === undefined || received.kind === Kind.Message) return received?.bytes;
-    return this.#handover.receiveCopy(received, options.signal);
+    const message = await this.#next(options.signal);
+    if (message === undefined || !isOffer(message)) return message;
+    return this.#handover.receiveCopy(message, options.signal);
   }
 
   /** The messages of the peer until it ends. The bytes of each are valid until the next. */
@@ -227,13 +257,13 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #readyMessage(): Uint8Array | undefined {
     if (this.#isReading || this.#isClosed || !this.#isMet || this.#early !== undefined)
       return undefined;
-    const received = this.#read();
-    if (received?.kind === Kind.Message) return received.bytes;
-    this.#early = received;
+    const message = this.#read();
+    if (message && !isOffer(message)) return message;
+    this.#early = message;
     return undefined;
   }
 
-  async #next(signal: AbortSignal | undefined): Promise<Received | undefined> {
+  async #next(signal: AbortSignal | undefined): Promise<Incoming | undefined> {
     if (this.#isReading)
       throw connectionError('ERR_INVALID_STATE', 'another call receives from this socket');
     this.#isReading = true;
