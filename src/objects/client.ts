@@ -1,7 +1,7 @@
 import { checkSignal } from '../base/abort-signals.js';
 import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
-import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
@@ -136,7 +136,7 @@ export class ObjectClient {
     const found = await getting.find();
     if (found.bytes && given === undefined) return { ...found.info, bytes: found.bytes };
     const length = found.range.end - found.range.start;
-    const bytes = given ?? Buffer.allocUnsafeSlow(length);
+    const bytes = given ?? newBytes(length);
     await getting.copy(found, bytes);
     return { ...found.info, bytes: bytes.subarray(0, length) };
   }
@@ -246,5 +246,13 @@ export class ObjectClient {
   /** Closes the client: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+function newBytes(length: number): Uint8Array {
+  try {
+    return Buffer.allocUnsafeSlow(length);
+  } catch {
+    throw outOfRange('the object', 'short enough for the memory of this process', length);
   }
 }

@@ -40,10 +40,15 @@ interface Found {
   readonly stored: string | undefined;
 }
 
+function lengthIn(text: string): number {
+  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new ObjectError('InternalError', { detail: 'the answer has a malformed length' });
+}
+
 export function infoOf({ fields }: Answer): ObjectInfo {
   const ofRange = /\/(\d+)$/.exec(fields['content-range'] ?? '')?.[1];
   return {
-    size: Number(ofRange ?? fields[LENGTH] ?? fields['content-length'] ?? 0),
+    size: lengthIn(ofRange ?? fields[LENGTH] ?? fields['content-length'] ?? '0'),
     etag: fields.etag ?? '',
     lastModified: new Date(fields['last-modified'] ?? 0),
   };
@@ -80,7 +85,7 @@ export class Getting {
     const answer = await this.#send(asked);
     if (answer.status !== 200 && answer.status !== 206) throw errorOf(answer, key);
     const later = answer.fields[LENGTH];
-    const length = later === undefined ? answer.body.length : Number(later);
+    const length = later === undefined ? answer.body.length : lengthIn(later);
     const start = answer.status === 206 ? startOf(answer, length) : 0;
     const bytes = later === undefined ? answer.body : undefined;
     const info =

@@ -10,6 +10,7 @@ import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric.js';
 import { ObjectFolder } from './folder.js';
 import { answerHttp, IDLE } from './http-adapter.js';
+import { MAX_PIECE, MIN_PIECE } from './protocol.js';
 import { type Authorize, ObjectService } from './service.js';
 
 const UNCLONEABLE = uncloneable('an ObjectServer belongs to its thread: send server.url');
@@ -170,7 +171,7 @@ export async function createObjectServer(
   if (typeof durable !== 'boolean') throw invalidArgType('options.durable', 'a boolean', durable);
   if (authorize !== undefined && typeof authorize !== 'function')
     throw invalidArgType('options.authorize', 'a function', authorize);
-  const size = checkInteger('options.pieceSize', pieceSize, 4096, 2 ** 30);
+  const size = checkInteger('options.pieceSize', pieceSize, MIN_PIECE, MAX_PIECE);
   const count = checkInteger('options.buffers', buffers, 1, 2 ** 16);
   const folder = await ObjectFolder.open(root, durable);
   return new ObjectServer(root, folder, checked, { size, count });
