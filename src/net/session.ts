@@ -286,7 +286,7 @@ export class Session implements Carried {
     }
   }
 
-  /** @internal Takes an event. */
+  /** Takes an event. */
   told(kind: number, stream: number, value: number): void {
     if (this.#error !== undefined) return;
     const owner = this.#owners.get(stream);
