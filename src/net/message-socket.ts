@@ -1,8 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { checkAnySignal, checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { checkBytes, checkInteger, checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { invalidArgType } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
-import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
+import { MemoryPart, TransferMemory } from '../transfer/memory.js';
+import { TransferEngine } from '../transfer/transfer-engine.js';
 import { connectionError, errorOfPeer } from './errors.js';
 import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
@@ -27,6 +31,16 @@ const DEFAULT_LONGEST = 16 * 1024 * 1024;
 
 /** A message of the peer: its bytes, or an offer of the memory that they are in. */
 type Incoming = Uint8Array | MessageOffer;
+
+const OPTIONS = namesOf<{ signal?: AbortSignal }>({ signal: 1 });
+
+const checkSignalOf = (options: { readonly signal?: AbortSignal }): AbortSignal | undefined =>
+  checkAnySignal(checkOptions('options', options, OPTIONS).signal);
+
+function checkMemory(memory: unknown): void {
+  if (!isInstance(memory, TransferMemory) && !isInstance(memory, MemoryPart))
+    throw invalidArgType('memory', 'a TransferMemory or a MemoryPart', memory);
+}
 
 const isOffer = (message: Incoming): message is MessageOffer => 'token' in message;
 
@@ -59,7 +73,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
 
   constructor(options: MessageSocketOptions = {}) {
     super();
-    const { maxMessageLength = DEFAULT_LONGEST, engine, signal } = options;
+    const { maxMessageLength = DEFAULT_LONGEST, engine, signal } = checkObject('options', options);
+    checkInteger('options.maxMessageLength', maxMessageLength);
+    if (engine !== undefined && !isInstance(engine, TransferEngine))
+      throw invalidArgType('options.engine', 'a TransferEngine', engine);
     this.#reader = new MessageReader(
       (into, from) => this.#session?.takeInto(this.#stream, into, from) ?? 0,
       Math.min(maxMessageLength, LONGEST),
@@ -191,11 +208,13 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * more. It does not wait for the peer.
    */
   send(message: Uint8Array | string): Promise<void> {
-    const bytes = typeof message === 'string' ? Buffer.from(message) : message;
-    if (!(bytes instanceof Uint8Array) || bytes.length > LONGEST)
-      return Promise.reject(
-        new RangeError(`a message has at most ${LONGEST} bytes, in a Uint8Array`),
-      );
+    let bytes: Uint8Array;
+    try {
+      bytes = typeof message === 'string' ? Buffer.from(message) : checkBytes('message', message);
+      checkInteger('message.length', bytes.length, 0, LONGEST);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (this.#isEnding || this.#isClosed)
       return Promise.reject(
         this.#error ?? connectionError('EPIPE', 'the socket has ended', 'write'),
@@ -207,11 +226,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * Sends memory of `options.engine` as a message, without a copy: the peer reads it into its own memory. The promise
    * resolves when the peer has all bytes. The peer needs an engine too, and calls receiveInto().
    */
-  sendFrom(
+  async sendFrom(
     memory: TransferMemory | MemoryPart,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<void> {
-    return this.#handover.send(memory, options.signal);
+    checkMemory(memory);
+    await this.#handover.send(memory, checkSignalOf(options));
   }
 
   /**
@@ -222,9 +242,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     memory: TransferMemory | MemoryPart,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<number | undefined> {
-    const message = await this.#next(options.signal);
+    checkMemory(memory);
+    const signal = checkSignalOf(options);
+    const message = await this.#next(signal);
     if (message === undefined) return undefined;
-    if (isOffer(message)) return this.#handover.receive(message, memory, options.signal);
+    if (isOffer(message)) return this.#handover.receive(message, memory, signal);
     return place(message, memory);
   }
 
@@ -234,9 +256,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * @throws Error ERR_INVALID_STATE while another call waits.
    */
   async receive(options: { readonly signal?: AbortSignal } = {}): Promise<Uint8Array | undefined> {
-    const message = await this.#next(options.signal);
+    const signal = checkSignalOf(options);
+    const message = await this.#next(signal);
     if (message === undefined || !isOffer(message)) return message;
-    return this.#handover.receiveCopy(message, options.signal);
+    return this.#handover.receiveCopy(message, signal);
   }
 
   /** The messages of the peer until it ends. The bytes of each are valid until the next. */

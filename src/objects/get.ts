@@ -1,5 +1,6 @@
 // How a client gets the bytes of an object: those of a short one with the answer, those of a long one in pieces.
 import { invalidArgValue, outOfRange } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checkSame, checksumOf } from './checksums.js';
@@ -257,8 +258,8 @@ function* rangesOf({ start, end }: Range, length: number): Generator<Range> {
 
 /** The memory that a program gives. Undefined for bytes that no engine has registered. */
 export function partOf(memory: unknown): MemoryPart | undefined {
-  if (memory instanceof TransferMemory) return memory.slice();
-  return memory instanceof MemoryPart ? memory : undefined;
+  if (isInstance(memory, TransferMemory)) return memory.slice();
+  return isInstance(memory, MemoryPart) ? memory : undefined;
 }
 
 /** Whether the host can write to memory. */

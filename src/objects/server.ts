@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric.js';
@@ -166,7 +167,7 @@ export async function createObjectServer(
   checkString('root', root);
   const checked = checkOptions('options', options, NAMES);
   const { engine, pieceSize = 4 * 1024 * 1024, buffers = 8, durable = true, authorize } = checked;
-  if (engine !== undefined && !(engine instanceof TransferEngine))
+  if (engine !== undefined && !isInstance(engine, TransferEngine))
     throw invalidArgType('options.engine', 'a TransferEngine', engine);
   if (typeof durable !== 'boolean') throw invalidArgType('options.durable', 'a boolean', durable);
   if (authorize !== undefined && typeof authorize !== 'function')
