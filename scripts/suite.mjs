@@ -93,6 +93,7 @@ const SUITES = {
     module('node-core'),
   ],
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
+  runtimes: ['', 'small programs on Bun and Deno', module('runtimes')],
   servers: [
     "[vitest's arguments]",
     'redis, PostgreSQL and mosquitto over libfabric/net; etcd and redis as directories; curl with libfabric/objects',

@@ -20,6 +20,7 @@ import {
   startAtCaller,
 } from './base/errors.js';
 import type { AddrFormat } from './base/flags.js';
+import { isArray } from './base/objects.js';
 import { notAPeer, Peer } from './base/peer.js';
 import { parseSocketAddress } from './base/socket-address.js';
 import { checkWait, type WaitOptions, within } from './base/wait-options.js';
@@ -87,7 +88,7 @@ function packed(
   addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
   format: AddrFormat,
 ) {
-  if (!Array.isArray(addresses)) throw invalidArgType('addresses', 'an array', addresses);
+  if (!isArray(addresses)) throw invalidArgType('addresses', 'an array', addresses);
   const { length } = addresses;
   if (length > MAX_PEERS) throw outOfRange('addresses.length', `at most ${MAX_PEERS}`, length);
   let bytes = new Uint8Array(length * 32);

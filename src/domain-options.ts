@@ -1,6 +1,7 @@
 import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from './base/checks.js';
 import type { DriverKind } from './base/drivers.js';
 import { invalidArgType } from './base/errors.js';
+import { isArray } from './base/objects.js';
 import type { Domain } from './domain.js';
 
 /** How the engine of a domain is driven. */
@@ -31,7 +32,7 @@ export interface DomainOptions {
   /**
    * Milliseconds for which the event loop itself runs the engine after it has read completions, instead of waiting for a
    * wake-up of the driver's thread. If omitted, 0. During long callbacks, and while the engine works most of the time, the
-   * thread runs it. Only for the driver 'thread'.
+   * thread runs it. Only for the driver 'thread'. Without effect on Bun.
    */
   readonly busyPoll?: number;
 }
@@ -50,22 +51,41 @@ export const DOMAIN_NAMES = namesOf<DomainOptions>({
 
 const MAX_POLLING = 60_000; // ms
 const MAX_CORES = 1024;
+// Bun ends the process at uv_backend_timeout().
+const HAS_LOOP = process.versions.bun === undefined;
 
 /** The options, checked, with defaults. The caller checks `threadOf`. */
 export function checkDomainOptions(given: DomainOptions | undefined) {
   const options = checkOptions('options', given, DOMAIN_NAMES);
   const affinity = options.affinity ?? [];
-  if (!Array.isArray(affinity) || affinity.length > MAX_CORES) {
+  if (!isArray(affinity) || affinity.length > MAX_CORES) {
     throw invalidArgType('options.affinity', 'an array of cores', affinity);
   }
   return {
-    driver: oneOf('options.driver', options.driver ?? 'thread', DRIVERS),
+    driver: checkDriver(options.driver ?? 'thread'),
     affinity: Array.from(affinity, (core, i) =>
       checkInteger(`options.affinity[${i}]`, core, 0, MAX_CORES - 1),
     ),
     threadOf: options.threadOf as Domain | undefined,
     spin: checkMilliseconds('options.spin', options.spin ?? 1, 0, MAX_POLLING),
     idle: checkMilliseconds('options.idle', options.idle ?? 1, 0.001, MAX_POLLING),
-    busyPoll: checkMilliseconds('options.busyPoll', options.busyPoll ?? 0, 0, MAX_POLLING),
+    busyPoll: checkBusyPoll(options.busyPoll ?? 0),
   };
+}
+
+function checkDriver(given: unknown): DriverKind {
+  const driver = oneOf('options.driver', given, DRIVERS);
+  if (driver === 'loop' && !HAS_LOOP) throw withoutLoop();
+  return driver;
+}
+
+function withoutLoop(): Error {
+  const text =
+    "the driver 'loop' needs functions of libuv that Bun lacks; use the driver 'thread' or 'manual'";
+  return Object.assign(new Error(text), { code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM' });
+}
+
+function checkBusyPoll(given: unknown): number {
+  const milliseconds = checkMilliseconds('options.busyPoll', given, 0, MAX_POLLING);
+  return HAS_LOOP ? milliseconds : 0;
 }

@@ -5,6 +5,7 @@ import { checkInteger, checkMilliseconds, checkObject } from './base/checks.js';
 import { uncloneable } from './base/describe.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './base/errors.js';
 import type { Cap, EpType, MrAccess } from './base/flags.js';
+import { isInstance } from './base/objects.js';
 import type { WaitOptions } from './base/wait-options.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import type { AnyInfo, Info } from './contract/info-types.js';
@@ -94,7 +95,7 @@ export class Domain {
   // The domain whose thread a new one is to use.
   static #threadOf(other: unknown, driver: DriverKind): Handle<'Domain'> | undefined {
     if (other === undefined) return undefined;
-    if (!(other instanceof Domain)) throw invalidArgType('options.threadOf', 'a Domain', other);
+    if (!isInstance(other, Domain)) throw invalidArgType('options.threadOf', 'a Domain', other);
     other.#checkOpen();
     if (driver === 'thread' && other.driver === 'thread') return other.#engine.handle;
     throw invalidState("options.threadOf: both domains need driver: 'thread'");
@@ -270,7 +271,7 @@ export class Domain {
    * @throws whatever the promise rejects with.
    */
   until<V>(promise: Promise<V>): Promise<V> {
-    if (!(promise instanceof Promise)) throw invalidArgType('promise', 'a Promise', promise);
+    if (!isInstance(promise, Promise)) throw invalidArgType('promise', 'a Promise', promise);
     return this.#engine.settled(promise);
   }
 

@@ -5,6 +5,7 @@ import { errnoByCode } from './base/error-codes.js';
 import { FabricError, invalidArgType } from './base/errors.js';
 import type { Cap, Mode, MsgOrder, OpenableEpType, TrafficClass } from './base/flags.js';
 import { nearestName } from './base/nearest-name.js';
+import { isArray } from './base/objects.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
 import type { AnyInfo, Flags, RxAttr, TxAttr } from './contract/info-types.js';
 import type { Counter } from './counter.js';
@@ -181,7 +182,7 @@ function domainOptionsOf(options: Partial<OpenOptions>): DomainOptions {
 
 function wantedCounters(counters: OpenOptions['counters']) {
   return Object.entries(checkObject('options.counters', counters)).map(([name, flags]) => {
-    if (!Array.isArray(flags)) throw invalidArgType(`options.counters.${name}`, 'an array', flags);
+    if (!isArray(flags)) throw invalidArgType(`options.counters.${name}`, 'an array', flags);
     return { name, flags: flags as readonly Cap[] };
   });
 }

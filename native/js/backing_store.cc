@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "../util/error.h"
@@ -80,10 +82,47 @@ const V8* v8(Napi::Env env) {
   throw Misuse(Misuse::Kind::kState, "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM", text);
 }
 
+// The memory of the ArrayBuffers that throughNodeApi() has made, by its address. Whoever holds a backing keeps the memory
+// alive, so no other ArrayBuffer can have the address of an entry that has not expired.
+class OwnMemory {
+ public:
+  void add(const void* data, const Backing& backing) {
+    const std::scoped_lock lock(mutex_);
+    backings_[data] = backing;
+  }
+
+  // Null if it is not memory of this addon.
+  Backing find(const void* data) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = backings_.find(data);
+    return found == backings_.end() ? nullptr : found->second.lock();
+  }
+
+  // An ArrayBuffer was freed. Another one over the same memory keeps the entry.
+  void forget(const void* data) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = backings_.find(data);
+    if (found != backings_.end() && found->second.expired()) backings_.erase(found);
+  }
+
+  static OwnMemory& instance() {
+    static auto* const memory = new OwnMemory;  // finalizers may run at the end of the process
+    return *memory;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void*, std::weak_ptr<Backing::element_type>> backings_;
+};
+
 Napi::Value throughNodeApi(Napi::Env env, const Backing& backing, void* data, size_t length) {
   auto held = std::make_unique<Backing>(backing);
-  auto buffer = Napi::ArrayBuffer::New(
-      env, data, length, [](Napi::BasicEnv, void*, Backing* each) { delete each; }, held.get());
+  OwnMemory::instance().add(data, backing);
+  const auto letGo = [](Napi::BasicEnv, void* memory, Backing* each) {
+    delete each;
+    OwnMemory::instance().forget(memory);
+  };
+  auto buffer = Napi::ArrayBuffer::New(env, data, length, letGo, held.get());
   held.release();
   return buffer;
 }
@@ -102,9 +141,12 @@ Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name) {
     return kind.getBackingStore(buffer);
   }
   if (!buffer.IsArrayBuffer()) return nullptr;
+  Backing own = OwnMemory::instance().find(buffer.As<Napi::ArrayBuffer>().Data());
+  if (own != nullptr) return own;
   throwUnavailable(std::string(name) +
                    " is an ArrayBuffer, and this JavaScript runtime may free its memory while the "
-                   "network uses it; use domain.allocate() or a SharedArrayBuffer");
+                   "network uses it; use the bytes of engine.allocate() or domain.allocate(), or a "
+                   "SharedArrayBuffer");
 }
 
 Napi::Value toBuffer(Napi::Env env, const Backing& backing, void* data, size_t length,

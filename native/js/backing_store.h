@@ -20,8 +20,8 @@ namespace fab {
 void requireBackingStores(Napi::Env env, const char* what);
 
 // The memory of an ArrayBuffer or a SharedArrayBuffer. If the runtime cannot hold backing stores,
-// throws Misuse for an ArrayBuffer, and returns null for a SharedArrayBuffer, whose memory stays as
-// long as JavaScript refers to it.
+// throws Misuse for an ArrayBuffer that toBuffer() has not made, and returns null for a
+// SharedArrayBuffer, whose memory stays as long as JavaScript refers to it.
 Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name);
 
 // A new ArrayBuffer or SharedArrayBuffer over the memory of `backing`. It can be detached and

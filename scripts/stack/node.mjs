@@ -1,4 +1,4 @@
-// Releases of Node.js from the npm registry.
+// Releases of Node.js and other runtimes from the npm registry.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,16 +7,22 @@ import { root, SetupError } from '../setup/step.mjs';
 /** Installs a release into build-node/ if needed. Returns its program. */
 export function installNode(release, arch = process.arch) {
   const version = arch === process.arch ? `${release}` : `${release}-${arch}`;
-  const folder = join(root, 'build-node', version);
-  const name = `node-linux-${arch}`;
-  const program = join(folder, 'node_modules', name, 'bin', 'node');
+  const options = arch === process.arch ? [] : ['--force']; // of another processor
+  return installProgram(version, `node-linux-${arch}`, release, 'bin/node', options);
+}
+
+/** Installs a package with a program into build-node/FOLDER if needed. Returns its program. */
+export function installProgram(folder, name, release, path, options = []) {
+  const place = join(root, 'build-node', folder);
+  const program = join(place, 'node_modules', name, path);
   if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  const options = ['--no-audit', '--no-fund', '--no-save'];
-  if (arch !== process.arch) options.push('--force'); // of another processor
-  const args = ['install', ...options, `${name}@${release}`];
-  const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' });
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, 'package.json'), '{ "private": true }\n');
+  const args = ['install', '--no-audit', '--no-fund', '--no-save', ...options];
+  const { status } = spawnSync('npm', [...args, `${name}@${release}`], {
+    cwd: place,
+    stdio: 'inherit',
+  });
   if (status !== 0) throw new SetupError(`${name}@${release} cannot be installed`);
   return program;
 }

@@ -1,8 +1,9 @@
 import { invalidArgType } from './errors.js';
+import { isRevoked } from './objects.js';
 
 /** Whether a value has the members of a signal that are used here. It may be of another realm. */
 export function isSignal(value: unknown): value is AbortSignal {
-  if (typeof value !== 'object' || value === null) return false;
+  if (typeof value !== 'object' || value === null || isRevoked(value)) return false;
   const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignal>;
   return (
     typeof aborted === 'boolean' &&

@@ -3,11 +3,13 @@ import { types } from 'node:util';
 import { isUncloneable } from './describe.js';
 import { describeValue, invalidArgType, invalidArgValue, outOfRange } from './errors.js';
 import { nearestName } from './nearest-name.js';
+import { isRevoked } from './objects.js';
 import {
   bufferOf,
   bytesOf,
   isBufferView,
   isDetached,
+  isOutOfBounds,
   isUint8Array,
   lengthOf,
   sizeOf,
@@ -51,7 +53,7 @@ export function check64(name: string, value: unknown): number | bigint {
 /** Checks for an object of options, or undefined. */
 export function checkObject<T extends object>(name: string, value: T | undefined): Partial<T> {
   if (value === undefined) return {};
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (typeof value !== 'object' || value === null || isRevoked(value) || Array.isArray(value)) {
     throw invalidArgType(name, 'an object', value);
   }
   return value;
@@ -137,7 +139,7 @@ export function checkBytes(name: string, value: unknown): Uint8Array {
   if (isUint8Array(value)) {
     bytes = value;
   } else if (isBufferView(value)) {
-    refuseDetached(bufferOf(value), name);
+    refuseUnusable(value, name);
     checkByteLength(name, lengthOf(value));
     bytes = bytesOf(value);
   } else if (types.isAnyArrayBuffer(value)) {
@@ -145,8 +147,15 @@ export function checkBytes(name: string, value: unknown): Uint8Array {
   } else {
     throw invalidArgType(name, 'an ArrayBuffer or a view of one', value);
   }
-  if (lengthOf(bytes) === 0) refuseDetached(bufferOf(bytes), name);
+  refuseUnusable(bytes, name);
   return bytes;
+}
+
+/** Refuses a view whose buffer is detached, or has become too short for it. */
+export function refuseUnusable(view: ArrayBufferView, name: string): void {
+  if (lengthOf(view) > 0) return;
+  refuseDetached(bufferOf(view), name);
+  if (isOutOfBounds(view)) throw invalidArgValue(name, 'is out of the bounds of its buffer');
 }
 
 /** The bytes of an ArrayBuffer or a SharedArrayBuffer. */

@@ -5,6 +5,7 @@ import { endOf } from './ends.js';
 import { describeErrno, errnoByCode, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
 import type { CompletionFlag } from './flags.js';
+import { isRevoked } from './objects.js';
 import type { Peer } from './peer.js';
 
 const brand = Symbol.for('libfabric.FabricError');
@@ -254,6 +255,7 @@ export function describeValue(value: unknown): string {
 
 function describeObject(value: unknown): string {
   if (value === null) return 'null';
+  if (isRevoked(value)) return 'a revoked proxy';
   if (Array.isArray(value)) return 'an array';
   return 'an object';
 }

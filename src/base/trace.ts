@@ -17,14 +17,15 @@ export interface TraceMessage<Result> {
  * bound to `start`.
  */
 export class Trace<Result, Message extends TraceMessage<Result>> {
-  readonly #channel: TracingChannel<unknown, Message>;
+  // Twice the same type, because @types/node 26 has its two parameters in the other order.
+  readonly #channel: TracingChannel<Message, Message>;
   readonly #message: Message;
   readonly #context: AsyncResource;
   #hasReturned = false;
   #isSettled = false;
 
   /** The call begins. */
-  constructor(channel: TracingChannel<unknown, Message>, message: Message) {
+  constructor(channel: TracingChannel<Message, Message>, message: Message) {
     this.#channel = channel;
     this.#message = message;
     this.#context = channel.start.runStores(message, () => new AsyncResource('LIBFABRIC'));

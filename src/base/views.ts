@@ -15,6 +15,7 @@ const tagOf = getterOf<object, string | undefined>(typedArray, Symbol.toStringTa
 const bufferOfTyped = getterOf<ArrayBufferView, ArrayBufferLike>(typedArray, 'buffer');
 const offsetOfTyped = getterOf<ArrayBufferView, number>(typedArray, 'byteOffset');
 const lengthOfTyped = getterOf<ArrayBufferView, number>(typedArray, 'byteLength');
+const valuesOf = Function.prototype.call.bind(Uint8Array.prototype.values) as (of: object) => void;
 const bufferOfData = getterOf<ArrayBufferView, ArrayBufferLike>(DataView.prototype, 'buffer');
 const offsetOfData = getterOf<ArrayBufferView, number>(DataView.prototype, 'byteOffset');
 const lengthOfData = getterOf<ArrayBufferView, number>(DataView.prototype, 'byteLength');
@@ -60,6 +61,17 @@ function lengthOfDataView(view: ArrayBufferView): number {
     return lengthOfData(view);
   } catch {
     return 0;
+  }
+}
+
+/** Whether the buffer of a view of no bytes has become too short for it, or is detached. */
+export function isOutOfBounds(view: ArrayBufferView): boolean {
+  try {
+    if (isTypedArray(view)) valuesOf(view);
+    else lengthOfData(view);
+    return false;
+  } catch {
+    return true;
   }
 }
 

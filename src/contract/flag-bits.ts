@@ -1,5 +1,6 @@
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import type { CompletionFlag, OpFlag } from '../base/flags.js';
+import { isArray } from '../base/objects.js';
 import { native } from './native.js';
 
 const completionNames = new Map<string, readonly CompletionFlag[]>();
@@ -54,7 +55,7 @@ export function hasFlag(bits: bigint | number, flag: OpFlag): boolean {
 /** The bits of an operation's flags. Without flags it is the number 0, not a bigint. */
 export function opFlagBits(flags: unknown, searches: boolean, own: bigint): bigint | number {
   if (flags === undefined) return 0;
-  if (!Array.isArray(flags)) {
+  if (!isArray(flags)) {
     throw invalidArgType('options.flags', 'an array of flag names', flags);
   }
   const { bits: bitsOf, allowed, searching } = opFlags();

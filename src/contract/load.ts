@@ -82,6 +82,7 @@ function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));
   if (process.platform !== 'linux') throw unsupportedPlatform();
+  if (process.versions.deno !== undefined) throw unsupportedRuntime();
   const missing = files.find((file) => !existsSync(file));
   if (missing)
     throw isMusl() ? unsupportedPlatform() : binaryNotFound(ADDON, `${missing} does not exist`);
@@ -175,6 +176,14 @@ function unsupportedPlatform(cause?: Error): Error {
     [`libfabric for Node.js runs on Linux with glibc (x64, arm64); this is ${platform()}.`],
     cause,
   );
+}
+
+// Deno ends with a signal in libuv's functions, which it lacks or only pretends to have.
+function unsupportedRuntime(): Error {
+  return coded('ERR_UNSUPPORTED_PLATFORM', [
+    `libfabric does not run on Deno ${process.versions.deno}, which lacks functions of libuv that the addon needs.`,
+    'Use Node.js 20.19 or newer, or Bun.',
+  ]);
 }
 
 /** `'linux x64, glibc 2.36'`. */

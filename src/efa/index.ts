@@ -4,7 +4,8 @@
  *
  * @module libfabric/efa
  */
-export { type EfaStatus, efaStatus } from '../base/efa-statuses.js';
+export type { EfaStatus } from '../base/efa-statuses.js';
 export type * from '../contract/efa-types.js';
 export type { EfaQueries } from './queries.js';
+export { efaStatus } from './status.js';
 export { type EfaVariables, efaVariables, setEfaVariables } from './variables.js';

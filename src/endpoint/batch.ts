@@ -2,6 +2,7 @@ import { checkMilliseconds, checkNames } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
 import { closed, FabricError, invalidArgValue, invalidState, invalidThis } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { checkWait, type WaitOptions } from '../base/wait-options.js';
 import { Op, RUNNING } from '../contract/layout.js';
 import type { NativeRoundEvents } from '../contract/native.js';
@@ -184,7 +185,7 @@ export class BatchBase {
   run(options: number | RunOptions = RUN_TIMEOUT): number {
     let timeout = RUN_TIMEOUT;
     let rounds = ONE_ROUND;
-    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    if (typeof options !== 'object' || options === null || isArray(options)) {
       timeout = options as number;
     } else {
       checkNames('options', options, RUN_NAMES);

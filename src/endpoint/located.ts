@@ -1,4 +1,5 @@
 import { invalidArgType, outOfRange } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import type { Engine } from '../engine/engine.js';
 import { blocksOfSegments, type Entries } from '../engine/entries.js';
 import type { Buffers } from '../engine/memory.js';
@@ -27,7 +28,7 @@ export class Located {
     limit: number,
     { names, reason = 'iovLimit' }: { names?: readonly string[]; reason?: string } = {},
   ) {
-    if (!Array.isArray(buffers)) throw invalidArgType('buffers', 'an array of buffers', buffers);
+    if (!isArray(buffers)) throw invalidArgType('buffers', 'an array of buffers', buffers);
     const { length } = buffers;
     if (length === 0 || length > limit) {
       throw outOfRange('buffers.length', `from 1 to ${limit} (${reason})`, length);

@@ -2,6 +2,7 @@ import { AddressVector } from '../address-vector.js';
 import { checkNames, checkObject, checkOptions, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import type { Cap } from '../base/flags.js';
+import { isArray } from '../base/objects.js';
 import { checkTimeout } from '../base/wait-options.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
@@ -87,7 +88,7 @@ export function checkEndpointOptions(options: EndpointOptions) {
       receiveQueue,
     ),
   };
-  if (!Array.isArray(counters)) throw invalidArgType('options.counters', 'an array', counters);
+  if (!isArray(counters)) throw invalidArgType('options.counters', 'an array', counters);
   if (typeof staging !== 'boolean') throw invalidArgType('options.staging', 'a boolean', staging);
   const bound: Counter[] = [];
   return {
@@ -103,7 +104,7 @@ export function checkEndpointOptions(options: EndpointOptions) {
         const name = `options.counters[${i}]`;
         const { counter, flags } = checkOptions(name, entry ?? null, BOUND_NAMES);
         if (!Counter.is(counter)) throw invalidArgType(`${name}.counter`, 'a Counter', counter);
-        if (!Array.isArray(flags)) throw invalidArgType(`${name}.flags`, 'an array', flags);
+        if (!isArray(flags)) throw invalidArgType(`${name}.flags`, 'an array', flags);
         bound.push(counter);
         return { counter: counter.bound.handle, flags };
       }),

@@ -1,6 +1,7 @@
 import { oneOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidArgType, invalidArgValue, invalidThis } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import type { CompletionQueue } from '../completion-queue.js';
 import { hasFlag } from '../contract/flag-bits.js';
 import type { Engine } from '../engine/engine.js';
@@ -21,7 +22,7 @@ const DIRECTIONS: readonly Direction[] = ['FI_TRANSMIT', 'FI_RECV'];
 
 /** @internal */
 export function checkDirections(name: string, value: unknown): readonly Direction[] {
-  if (!Array.isArray(value)) throw invalidArgType(name, 'an array', value);
+  if (!isArray(value)) throw invalidArgType(name, 'an array', value);
   return Array.from(value, (each, i) => oneOf(`${name}[${i}]`, each, DIRECTIONS));
 }
 

@@ -1,6 +1,7 @@
 // The remote side of RMA and atomics: regions of peers, and pieces of them.
 import { checkInteger, checkOptions, namesOf } from '../base/checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { RemoteRegion } from '../memory/remote-region.js';
 import type { RemotePiece } from './located.js';
 import type { Limits } from './target.js';
@@ -48,7 +49,7 @@ export function checkRemotePieces(
   start: number,
   length: number,
 ): RemotePieces {
-  if (!Array.isArray(remote)) {
+  if (!isArray(remote)) {
     const region = remote as RemoteRegion;
     checkRemote(limits, region, start, length);
     return { regions: [region], pieces: [{ handle: region.handle, offset: start, length }] };

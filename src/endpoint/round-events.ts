@@ -1,5 +1,6 @@
 import { check64, checkInteger } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import type { NativeByte, NativeRoundEvents } from '../contract/native.js';
 import { Counter } from '../counter.js';
 import { type Memory, RegisteredBytes } from '../engine/memory.js';
@@ -54,7 +55,7 @@ export function checkRoundEvents(
   const bytes: NativeByte[] = [];
   const thresholds: [Counter['bound']['handle'], bigint | number, bigint | number][] = [];
   let immediates = 0;
-  const events = Array.isArray(until) ? until : until === undefined ? [] : [until];
+  const events = isArray(until) ? until : until === undefined ? [] : [until];
   for (const event of events as readonly Partial<RoundByte & RoundCounter & RoundImmediates>[]) {
     if (typeof event !== 'object' || event === null) {
       throw invalidArgType('options.until', 'an object or a list of them', event);

@@ -22,7 +22,9 @@ export interface OperationTraceMessage extends TraceMessage<Completion | undefin
   readonly bytes: number;
 }
 
-const operations = tracingChannel<unknown, OperationTraceMessage>('libfabric:operation');
+const operations = tracingChannel<OperationTraceMessage, OperationTraceMessage>(
+  'libfabric:operation',
+);
 
 /** The calls of an endpoint, which publish their events if anyone subscribes. */
 export function tracedCalls(calls: object): object {

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { checkByteLength, refuseDetached } from '../base/checks.js';
+import { checkByteLength, refuseDetached, refuseUnusable } from '../base/checks.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
 import type { HmemIface } from '../base/flags.js';
 import {
@@ -112,7 +112,8 @@ export class Memory {
       throw invalidArgType(name, 'an ArrayBuffer, a view of one, or a memory region', buffer);
     }
     if (location.length === 0) {
-      refuseDetached(whole, name);
+      if (isBufferView(buffer)) refuseUnusable(buffer, name);
+      else refuseDetached(whole, name);
       location.handle = 0;
     } else {
       location.handle =

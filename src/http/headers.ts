@@ -1,3 +1,5 @@
+import { isArray } from '../base/objects.js';
+
 /** The header of a request or a response with the address of an engine. */
 export const ADDRESS = 'x-libfabric-address';
 /** The header of a request or a response with tokens, separated by commas. */
@@ -21,7 +23,8 @@ export type AnyHeaders =
 
 export function headerOf(headers: AnyHeaders, name: string): string | undefined {
   const value = isWebHeaders(headers) ? headers.get(name) : headers[name];
-  return value === undefined || value === null ? undefined : String(value);
+  if (typeof value === 'string') return value;
+  return isArray(value) ? value.filter((each) => typeof each === 'string').join(',') : undefined;
 }
 
 const isWebHeaders = (headers: AnyHeaders): headers is WebHeaders =>

@@ -1,8 +1,10 @@
+import { checkObject } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
 import { FabricError, invalidArgType } from '../base/errors.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
 import { checkEngine } from './check-engine.js';
+import { checkHeaders, checkTokens, entriesOf, originOf } from './check-messages.js';
 import {
   ADDRESS,
   type AnyHeaders,
@@ -62,16 +64,20 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
    * ERR_INVALID_ARG_VALUE if this engine cannot reach that engine.
    */
   async fetch(url: string | URL, init?: TransferRequest<I>): Promise<TransferResponse<R>> {
-    const { tokens = [], ...rest } = { ...init } as TransferRequest<I> & { headers?: object };
+    originOf(url);
+    const { tokens = [], ...rest } = { ...checkObject('init', init) } as TransferRequest<I> & {
+      headers?: object;
+    };
     const headers = { ...entriesOf(rest.headers), ...this.headers(tokens) };
     const response = await this.#fetch(url, { ...rest, headers } as unknown as I);
-    return { response, ...(await this.received(url, response.headers)) };
+    return { response, ...(await this.received(url, response?.headers)) };
   }
 
   /** The headers of a request, for programs that do not use fetch(). */
   headers(tokens: readonly (string | WithToken)[] = []): Record<string, string> {
     const address = { [ADDRESS]: this.engine.address };
-    return tokens.length === 0 ? address : { ...address, [TOKEN]: textOf(tokens) };
+    const checked = checkTokens(tokens);
+    return checked.length === 0 ? address : { ...address, [TOKEN]: textOf(checked) };
   }
 
   /** What the headers of a response say about the engine of the server, for programs that do not use fetch(). */
@@ -79,9 +85,10 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
     url: string | URL,
     headers: AnyHeaders,
   ): Promise<{ peer: RemoteEngine; tokens: string[] }> {
-    const address = headerOf(headers, ADDRESS);
-    if (address === undefined) throw notThere(url);
-    return { peer: await this.#meet(originOf(url), address), tokens: tokensOf(headers) };
+    const origin = originOf(url);
+    const address = headerOf(checkHeaders(headers), ADDRESS);
+    if (address === undefined) throw notThere(origin);
+    return { peer: await this.#meet(origin, address), tokens: tokensOf(headers) };
   }
 
   /**
@@ -119,18 +126,9 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
   }
 }
 
-const originOf = (url: string | URL): string => new URL(url).origin;
-
-function entriesOf(headers: object | undefined): Record<string, string> {
-  if (headers === undefined) return {};
-  return Symbol.iterator in headers
-    ? Object.fromEntries(headers as Iterable<[string, string]>)
-    : { ...headers };
-}
-
-const notThere = (url: string | URL) =>
+const notThere = (origin: string) =>
   new FabricError(errnoByCode.FI_ENODATA ?? 0, 'transfer', {
-    detail: `${originOf(url)} has sent no ${ADDRESS}`,
+    detail: `${origin} has sent no ${ADDRESS}`,
     hint: 'let the server call transferServer(), and proxies pass its headers',
   });
 

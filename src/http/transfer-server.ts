@@ -1,11 +1,12 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
+import { checkMilliseconds, checkObject, checkOptions, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidArgType } from '../base/errors.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
 import { checkEngine } from './check-engine.js';
+import { checkRequest, checkResponse, checkTokens } from './check-messages.js';
 import { Connections } from './connections.js';
 import { ADDRESS, headerOf, TOKEN, textOf, tokensOf, type WithToken } from './headers.js';
 
@@ -68,7 +69,8 @@ export class TransferServer {
    * @throws TypeError if it is not a server.
    */
   attach(source: RequestSource): this {
-    const server = 'server' in source ? source.server : source;
+    const given = checkObject('server', source) as { server?: EventEmitter };
+    const server = 'server' in given ? given.server : (source as EventEmitter);
     if (typeof server?.prependListener !== 'function')
       throw invalidArgType('server', 'a server of node:http, or an instance of Fastify', source);
     server.prependListener('request', this.handler);
@@ -77,8 +79,9 @@ export class TransferServer {
 
   /** A middleware for Express that does the same: `app.use(transfers.handler)`. */
   readonly handler = (request: AnyRequest, response: AnyResponse, next?: () => void): void => {
-    if (headerOf(rawOf(request).headers, ADDRESS) !== undefined)
-      rawOf(response).setHeader(ADDRESS, this.engine.address);
+    const { headers } = checkRequest(request);
+    const raw = checkResponse(response);
+    if (headerOf(headers, ADDRESS) !== undefined) raw.setHeader(ADDRESS, this.engine.address);
     next?.();
   };
 
@@ -93,7 +96,8 @@ export class TransferServer {
     request: AnyRequest,
     response: AnyResponse,
   ): Promise<TransferClientOfRequest | undefined> {
-    const raw = rawOf(request);
+    const raw = checkRequest(request);
+    const rawResponse = checkResponse(response);
     const address = headerOf(raw.headers, ADDRESS);
     if (address === undefined) return undefined;
     this.handler(request, response);
@@ -105,7 +109,7 @@ export class TransferServer {
       peer,
       tokens: tokensOf(raw.headers),
       reply: (...tokens) => {
-        rawOf(response).setHeader(TOKEN, textOf(tokens));
+        rawResponse.setHeader(TOKEN, textOf(checkTokens(tokens)));
       },
     };
   }
@@ -119,10 +123,6 @@ export class TransferServer {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function rawOf<T extends object>(message: T | { readonly raw: T }): T {
-  return 'raw' in message ? message.raw : message;
 }
 
 // The socket of a request of HTTP/2 is a proxy, and many requests share its session.

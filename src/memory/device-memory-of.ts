@@ -1,5 +1,6 @@
 import { check64, checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { type HmemMemory, type HmemType, MAX_INT } from './device-memory.js';
 
 /** A list of integers, such as the shape of an array. */
@@ -101,7 +102,7 @@ function ofCudaArray(source: CudaArray, device: number | undefined): HmemMemory 
   const name = 'source.__cuda_array_interface__';
   const { shape, typestr, data, strides } = checkMember(name, source.__cuda_array_interface__);
   const size = sizeOf(`${name}.typestr`, typestr);
-  if (!Array.isArray(data)) throw invalidArgType(`${name}.data`, 'a list', data);
+  if (!isArray(data)) throw invalidArgType(`${name}.data`, 'a list', data);
   const lengths = integers(`${name}.shape`, shape);
   const count = contiguous(name, lengths, strides, BigInt(size));
   return memoryAt('cuda', `${name}.data[0]`, data[0], 0n, count * BigInt(size), device ?? 0);
@@ -143,7 +144,7 @@ function sizeOf(name: string, typestr: string): number {
 }
 
 function integers(name: string, list: Integers): bigint[] {
-  const isList = Array.isArray(list) || (ArrayBuffer.isView(list) && 'length' in list);
+  const isList = isArray(list) || (ArrayBuffer.isView(list) && 'length' in list);
   if (!isList) throw invalidArgType(name, 'a list of integers', list);
   return Array.from(list, (each, i) => {
     if (typeof each === 'bigint') return each;

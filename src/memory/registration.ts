@@ -5,12 +5,13 @@ import {
   checkInteger,
   checkObject,
   namesOf,
-  refuseDetached,
+  refuseUnusable,
 } from '../base/checks.js';
 import { endsWith } from '../base/ends.js';
 import { invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
 import type { MrAccess } from '../base/flags.js';
-import { bufferOf, bytesOf, isBufferView, lengthOf } from '../base/views.js';
+import { isArray } from '../base/objects.js';
+import { bytesOf, isBufferView, lengthOf } from '../base/views.js';
 import { checkWait, type Wait, type WaitOptions, within } from '../base/wait-options.js';
 import { type NativeRegion, native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
@@ -138,7 +139,7 @@ async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<Memo
 
 // Copies the list, so that the rights granted are the rights checked.
 function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
-  if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
+  if (!isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
     throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
   }
   return Array.from(access as readonly MrAccess[]);
@@ -147,7 +148,7 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
 // Creates a new view, because a subclass may override its properties.
 function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
   if (isBufferView(buffer)) {
-    refuseDetached(bufferOf(buffer), 'buffer');
+    refuseUnusable(buffer, 'buffer');
     checkByteLength('buffer', lengthOf(buffer));
     return bytesOf(buffer);
   }

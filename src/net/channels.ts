@@ -26,7 +26,9 @@ export interface ConnectTraceMessage extends TraceMessage<NetSessionState> {
   readonly provider: string | undefined;
 }
 
-export const tracedConnects = tracingChannel<unknown, ConnectTraceMessage>('libfabric:net:connect');
+export const tracedConnects = tracingChannel<ConnectTraceMessage, ConnectTraceMessage>(
+  'libfabric:net:connect',
+);
 
 const fallback = channel('libfabric:net:fallback');
 const nicLost = channel('libfabric:net:nicLost');

@@ -1,7 +1,9 @@
 import { connectionError } from './errors.js';
-import { HEADER, LONGEST } from './message-writer.js';
+import { HEADER, Kind, LONGEST } from './message-writer.js';
 
 const LANDING = 256 * 1024;
+/** The maximum length of a record that is no message. The address of an engine and an offer have some 100 bytes. */
+const LONGEST_OF_PROTOCOL = 1024 * 1024;
 
 /** A record of a stream of messages. Its bytes are valid until the next one is read. */
 export interface Received {
@@ -19,7 +21,7 @@ export class MessageReader {
 
   /**
    * @param take writes bytes into memory from an offset on, and returns how many, -1 at the end.
-   * @param longest the most bytes of a record.
+   * @param longest the maximum length of a message in bytes.
    */
   constructor(take: (into: Uint8Array, from: number) => number, longest: number) {
     this.#take = take;
@@ -38,7 +40,7 @@ export class MessageReader {
       if (available >= HEADER) {
         const header = this.#header();
         const length = header & LONGEST;
-        if (length > this.#longest)
+        if (length > (header >>> 30 === Kind.Message ? this.#longest : LONGEST_OF_PROTOCOL))
           throw connectionError('EMSGSIZE', `a message has ${length} bytes`, 'read');
         needed = HEADER + length;
         if (available >= needed) return this.#record(header >>> 30, length);

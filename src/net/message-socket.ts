@@ -1,10 +1,15 @@
 import { EventEmitter } from 'node:events';
 import { checkAnySignal, checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { checkBytes, checkInteger, checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { invalidArgType } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
-import type { MemoryPart, TransferEngine, TransferMemory } from '../transfer/index.js';
+import { MemoryPart, TransferMemory } from '../transfer/memory.js';
+import { TransferEngine } from '../transfer/transfer-engine.js';
 import { connectionError, errorOfPeer } from './errors.js';
-import { Handover } from './handover.js';
+import { Handover, place } from './handover.js';
+import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
@@ -25,6 +30,21 @@ const DEFAULT_LONGEST = 16 * 1024 * 1024;
 const DISPOSE_TIMEOUT = 5000;
 const NOTHING = new Uint8Array(0);
 
+/** A message of the peer: its bytes, or an offer of the memory that they are in. */
+type Incoming = Uint8Array | MessageOffer;
+
+const OPTIONS = namesOf<{ signal?: AbortSignal }>({ signal: 1 });
+
+const checkSignalOf = (options: { readonly signal?: AbortSignal }): AbortSignal | undefined =>
+  checkAnySignal(checkOptions('options', options, OPTIONS).signal);
+
+function checkMemory(memory: unknown): void {
+  if (!isInstance(memory, TransferMemory) && !isInstance(memory, MemoryPart))
+    throw invalidArgType('memory', 'a TransferMemory or a MemoryPart', memory);
+}
+
+const isOffer = (message: Incoming): message is MessageOffer => 'token' in message;
+
 /**
  * Messages between two processes. Boundaries are kept, and each message arrives once and in order.
  *
@@ -34,6 +54,7 @@ const NOTHING = new Uint8Array(0);
 export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Array> {
   readonly #writer = new MessageWriter();
   readonly #reader: MessageReader;
+  readonly #longest: number;
   readonly #handover: Handover;
   readonly #signal: AbortSignal | undefined;
   #session: SocketSession | undefined;
@@ -50,17 +71,24 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #arrived: (() => void) | undefined;
   #isReading = false;
   #isMet = false;
-  /** A record that was read before anybody has asked for it. Null: the end. */
-  #early: Received | null | undefined;
+  /** A message that was read before the program has asked for it. Null: the end. */
+  #early: Incoming | null | undefined;
 
   constructor(options: MessageSocketOptions = {}) {
     super();
-    const { maxMessageLength = DEFAULT_LONGEST, engine, signal } = options;
+    const { maxMessageLength = DEFAULT_LONGEST, engine, signal } = checkObject('options', options);
+    checkInteger('options.maxMessageLength', maxMessageLength);
+    if (engine !== undefined && !isInstance(engine, TransferEngine))
+      throw invalidArgType('options.engine', 'a TransferEngine', engine);
     this.#reader = new MessageReader(
       (into, from) => this.#session?.takeInto(this.#stream, into, from) ?? 0,
       Math.min(maxMessageLength, LONGEST),
     );
-    this.#handover = new Handover(engine, (kind, bytes) => this.#writer.add(kind, bytes));
+    this.#longest = maxMessageLength;
+    this.#handover = new Handover(engine, {
+      add: (kind, bytes) => this.#writer.add(kind, bytes),
+      destroy: (error) => this.destroy(error),
+    });
     this.#signal = checkAnySignal(signal);
     if (signal?.aborted) this.#abort();
     else if (signal) onAbort(signal, this.#abort);
@@ -118,7 +146,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   // The first record says where the transfer engine of the peer is.
   #meet(): void {
     if (this.#isMet || this.#isClosed) return;
-    const first = this.#read();
+    const first = this.#record();
     if (first === undefined) return;
     this.#isMet = true;
     this.#wake(); // messages may have arrived together with it
@@ -127,9 +155,26 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   /** The next record, null at the end, undefined if it has not arrived. */
-  #read(): Received | null | undefined {
+  #record(): Received | null | undefined {
     try {
       return this.#reader.next();
+    } catch (error) {
+      this.destroy(error as Error);
+      return undefined;
+    }
+  }
+
+  /** The next message, null at the end, undefined if it has not arrived. */
+  #read(): Incoming | null | undefined {
+    const record = this.#record();
+    if (!record) return record;
+    return record.kind === Kind.Message ? record.bytes : this.#offerIn(record);
+  }
+
+  #offerIn({ kind, bytes }: Received): MessageOffer | undefined {
+    try {
+      if (kind === Kind.Offer) return decodeOffer(bytes, this.#longest);
+      throw connectionError('EPROTO', 'the peer sends a record of an unknown kind', 'read');
     } catch (error) {
       this.destroy(error as Error);
       return undefined;
@@ -171,11 +216,13 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * more. It does not wait for the peer.
    */
   send(message: Uint8Array | string): Promise<void> {
-    const bytes = typeof message === 'string' ? Buffer.from(message) : message;
-    if (!(bytes instanceof Uint8Array) || bytes.length > LONGEST)
-      return Promise.reject(
-        new RangeError(`a message has at most ${LONGEST} bytes, in a Uint8Array`),
-      );
+    let bytes: Uint8Array;
+    try {
+      bytes = typeof message === 'string' ? Buffer.from(message) : checkBytes('message', message);
+      checkInteger('message.length', bytes.length, 0, LONGEST);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (this.#isEnding || this.#isClosed)
       return Promise.reject(
         this.#loss ?? this.#error ?? connectionError('EPIPE', 'the socket has ended', 'write'),
@@ -187,11 +234,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * Sends memory of `options.engine` as a message, without a copy: the peer reads it into its own memory. The promise
    * resolves when the peer has all bytes. The peer needs an engine too, and calls receiveInto().
    */
-  sendFrom(
+  async sendFrom(
     memory: TransferMemory | MemoryPart,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<void> {
-    return this.#handover.send(memory, options.signal);
+    checkMemory(memory);
+    await this.#handover.send(memory, checkSignalOf(options));
   }
 
   /**
@@ -202,8 +250,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     memory: TransferMemory | MemoryPart,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<number | undefined> {
-    const received = await this.#next(options.signal);
-    return received && this.#handover.receive(received, memory, options.signal);
+    checkMemory(memory);
+    const signal = checkSignalOf(options);
+    const message = await this.#next(signal);
+    if (message === undefined) return undefined;
+    if (isOffer(message)) return this.#handover.receive(message, memory, signal);
+    return place(message, memory);
   }
 
   /**
@@ -212,9 +264,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
    * @throws Error ERR_INVALID_STATE while another call waits.
    */
   async receive(options: { readonly signal?: AbortSignal } = {}): Promise<Uint8Array | undefined> {
-    const received = await this.#next(options.signal);
-    if (received === undefined || received.kind === Kind.Message) return received?.bytes;
-    return this.#handover.receiveCopy(received, options.signal);
+    const signal = checkSignalOf(options);
+    const message = await this.#next(signal);
+    if (message === undefined || !isOffer(message)) return message;
+    return this.#handover.receiveCopy(message, signal);
   }
 
   /** The messages of the peer until it ends. The bytes of each are valid until the next. */
@@ -238,13 +291,13 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #readyMessage(): Uint8Array | undefined {
     if (this.#isReading || this.#isClosed || !this.#isMet || this.#early !== undefined)
       return undefined;
-    const received = this.#read();
-    if (received?.kind === Kind.Message) return received.bytes;
-    this.#early = received;
+    const message = this.#read();
+    if (message && !isOffer(message)) return message;
+    this.#early = message;
     return undefined;
   }
 
-  async #next(signal: AbortSignal | undefined): Promise<Received | undefined> {
+  async #next(signal: AbortSignal | undefined): Promise<Incoming | undefined> {
     if (this.#isReading)
       throw connectionError('ERR_INVALID_STATE', 'another call receives from this socket');
     this.#isReading = true;

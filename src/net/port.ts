@@ -266,7 +266,7 @@ export class Port implements RequestOwner {
     else this.#endpoint.unref();
   }
 
-  /** @internal Sessions have events. */
+  /** Sessions have events. */
   completed(): void {
     const events = native.netPortEvents(this.#handle);
     for (let at = 0; at < events.length; at += 4) {
@@ -279,6 +279,6 @@ export class Port implements RequestOwner {
     }
   }
 
-  /** @internal The domain has closed. */
+  /** The domain has closed. */
   lost(): void {}
 }

@@ -335,7 +335,7 @@ export class Session implements Carried, SocketSession {
     }
   }
 
-  /** @internal Takes an event. */
+  /** Takes an event. */
   told(kind: number, stream: number, value: number): void {
     if (this.#error !== undefined) return;
     const owner = this.#owners.get(stream);

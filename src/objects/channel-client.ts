@@ -70,8 +70,8 @@ export class ChannelExchange implements Exchange {
       message: (bytes) => {
         try {
           this.#answered(bytes);
-        } catch {
-          this.#link.close(); // it does not speak this protocol
+        } catch (error) {
+          this.#link.close(error as Error); // it does not speak this protocol
         }
       },
       closed: (error) => {

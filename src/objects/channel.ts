@@ -1,6 +1,6 @@
 // Requests as messages: a small object costs less this way than by HTTP (docs/objects.md). A connection of HTTP is upgraded
 // to them. A message has a prefix, a body, and a head in JSON.
-import { invalidState } from '../base/errors.js';
+import { connectionError } from '../net/errors.js';
 import { HEADER } from './link.js';
 
 /** [method, url, fields] or [status, fields]. */
@@ -38,15 +38,28 @@ export function encodeMessage(
   return message;
 }
 
-/** @throws if the message is malformed. The body is a part of it. */
+/** @throws Error EPROTO if the message is malformed. The body is a part of it. */
 export function decodeMessage(bytes: Uint8Array): ChannelMessage {
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (message.length < PREFIX) throw invalidState('a message is too short');
+  if (message.length < PREFIX) throw malformed('a message is too short');
   const end = PREFIX + message.readUInt32LE(HEADER + 4);
-  if (end > message.length) throw invalidState('a message is too short');
-  const head = JSON.parse(message.toString('utf8', end));
+  if (end > message.length) throw malformed('a message is too short');
+  const head = headOf(message.toString('utf8', end));
   return { id: message.readUInt32LE(HEADER), head, body: message.subarray(PREFIX, end) };
 }
+
+function headOf(text: string): Head {
+  let head: unknown;
+  try {
+    head = JSON.parse(text);
+  } catch {
+    throw malformed('the head of a message is no JSON');
+  }
+  if (!Array.isArray(head)) throw malformed('the head of a message is no list');
+  return head as unknown as Head; // whoever reads it checks its members
+}
+
+const malformed = (detail: string) => connectionError('EPROTO', detail, 'read');
 
 /** Whether a value is an object of texts, as fields are. */
 export const areFields = (value: unknown): value is Record<string, string> =>

@@ -1,7 +1,8 @@
 import { checkSignal } from '../base/abort-signals.js';
 import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
-import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
@@ -72,9 +73,9 @@ export class ObjectClient {
       headers = {},
       timeout = TIMEOUT,
     } = checkOptions('options', options, CLIENT);
-    if (engine !== undefined && !(engine instanceof TransferEngine))
+    if (engine !== undefined && !isInstance(engine, TransferEngine))
       throw invalidArgType('options.engine', 'a TransferEngine', engine);
-    if (pool !== undefined && !(pool instanceof MemoryPool))
+    if (pool !== undefined && !isInstance(pool, MemoryPool))
       throw invalidArgType('options.pool', 'a MemoryPool', pool);
     if (pool !== undefined && engine === undefined)
       throw invalidArgValue('options.pool', 'needs options.engine');
@@ -136,7 +137,7 @@ export class ObjectClient {
     const found = await getting.find();
     if (found.bytes && given === undefined) return { ...found.info, bytes: found.bytes };
     const length = found.range.end - found.range.start;
-    const bytes = given ?? Buffer.allocUnsafeSlow(length);
+    const bytes = given ?? newBytes(length);
     await getting.copy(found, bytes);
     return { ...found.info, bytes: bytes.subarray(0, length) };
   }
@@ -159,7 +160,7 @@ export class ObjectClient {
    * @throws RangeError ERR_OUT_OF_RANGE if the object is empty, or longer than a buffer. Otherwise as get() does.
    */
   async lease(key: string, pool: MemoryPool, options: ReadOptions = {}): Promise<MemoryLease> {
-    if (!(pool instanceof MemoryPool)) throw invalidArgType('pool', 'a MemoryPool', pool);
+    if (!isInstance(pool, MemoryPool)) throw invalidArgType('pool', 'a MemoryPool', pool);
     const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
     const found = await getting.find();
@@ -246,5 +247,13 @@ export class ObjectClient {
   /** Closes the client: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+function newBytes(length: number): Uint8Array {
+  try {
+    return Buffer.allocUnsafeSlow(length);
+  } catch {
+    throw outOfRange('the object', 'short enough for the memory of this process', length);
   }
 }

@@ -4,10 +4,12 @@ import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
 import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
 import { ClientFabric } from './fabric.js';
-import { ERROR, WELCOME, type Welcome } from './protocol.js';
+import { ERROR, MAX_PIECE, MIN_PIECE, WELCOME, type Welcome } from './protocol.js';
 import { textsOf } from './xml.js';
 
-const BUFFERS = 8; // of a pool that the client makes
+// The pool that a client makes. The server may have longer pieces.
+const BUFFERS = 8;
+const MAX_BUFFER = 4 * 1024 * 1024; // bytes
 
 /** How a connection is made. */
 export interface ConnectionOptions {
@@ -66,10 +68,10 @@ export class Connection {
     if (engine === undefined) return overHttp;
     const call = { method: 'GET', path: WELCOME, fields: headers, timeout };
     const { status, body } = await this.#http.send(call);
-    const { address, piece }: Welcome = status === 200 ? welcomeOf(body) : {};
+    const { address, piece } = status === 200 ? welcomeOf(body) : {};
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
     const server = await engine.peer(address);
-    this.#pool ??= engine.pool({ size: piece, count: BUFFERS });
+    this.#pool ??= engine.pool({ size: Math.min(piece, MAX_BUFFER), count: BUFFERS });
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
     this.#channel = await openChannel(this.#base, headers, timeout);
     return { exchange: this.#channel ?? this.#http, fabric };
@@ -95,12 +97,21 @@ export class Connection {
   }
 }
 
+// Empty for a server of something else.
 function welcomeOf(body: Uint8Array): Welcome {
+  let welcome: { readonly address?: unknown; readonly piece?: unknown };
   try {
-    return JSON.parse(Buffer.from(body).toString());
+    welcome = Object(JSON.parse(Buffer.from(body).toString()));
   } catch {
-    return {}; // a server of something else
+    return {};
   }
+  const { address, piece } = welcome;
+  const isPiece =
+    typeof piece === 'number' &&
+    Number.isSafeInteger(piece) &&
+    piece >= MIN_PIECE &&
+    piece <= MAX_PIECE;
+  return typeof address === 'string' && isPiece ? { address, piece } : {};
 }
 
 const BY_STATUS: Readonly<Record<number, string>> = {

@@ -56,7 +56,8 @@ export class HttpExchange implements Exchange {
           headers: body ? { ...fields, 'content-length': body.length } : fields,
           ...(signal && { signal }),
         },
-        (response) => collect(response).then((bytes) => resolve(answerOf(response, bytes)), fail),
+        (response) =>
+          collect(response, method).then((bytes) => resolve(answerOf(response, bytes)), fail),
       );
       const fail = (error: Error) => reject(signal?.aborted ? signal.reason : error);
       sent.on('error', fail);
@@ -78,11 +79,14 @@ const answerOf = (response: IncomingMessage, body: Uint8Array): Answer => ({
   body,
 });
 
+/** The longest body whose memory is allocated when its length is known, before its bytes arrive. */
+const MAX_AT_ONCE = 32 * 1024 * 1024;
+
 /** The body of an answer: copied once if its length is known. */
-function collect(response: IncomingMessage): Promise<Uint8Array> {
+function collect(response: IncomingMessage, method: string): Promise<Uint8Array> {
   const length = Number(response.headers['content-length'] ?? 0);
   return new Promise((resolve, reject) => {
-    const isKnown = length > 0;
+    const isKnown = method !== 'HEAD' && length > 0 && length <= MAX_AT_ONCE;
     const whole = isKnown ? Buffer.allocUnsafeSlow(length) : undefined;
     const chunks: Buffer[] = [];
     let at = 0;
@@ -93,7 +97,9 @@ function collect(response: IncomingMessage): Promise<Uint8Array> {
     });
     response.on('end', () => resolve(whole && at > 0 ? whole : Buffer.concat(chunks)));
     response.on('error', reject);
-    response.on('aborted', () => reject(new Error('the server has closed the connection')));
+    response.on('aborted', () =>
+      reject(connectionError('ECONNRESET', 'the server has closed the connection', 'read')),
+    );
   });
 }
 

@@ -1,5 +1,6 @@
 // How a client gets the bytes of an object: those of a short one with the answer, those of a long one in pieces.
 import { invalidArgValue, outOfRange } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checkSame, checksumOf } from './checksums.js';
@@ -40,10 +41,15 @@ interface Found {
   readonly stored: string | undefined;
 }
 
+function lengthIn(text: string): number {
+  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new ObjectError('InternalError', { detail: 'the answer has a malformed length' });
+}
+
 export function infoOf({ fields }: Answer): ObjectInfo {
   const ofRange = /\/(\d+)$/.exec(fields['content-range'] ?? '')?.[1];
   return {
-    size: Number(ofRange ?? fields[LENGTH] ?? fields['content-length'] ?? 0),
+    size: lengthIn(ofRange ?? fields[LENGTH] ?? fields['content-length'] ?? '0'),
     etag: fields.etag ?? '',
     lastModified: new Date(fields['last-modified'] ?? 0),
   };
@@ -80,7 +86,7 @@ export class Getting {
     const answer = await this.#send(asked);
     if (answer.status !== 200 && answer.status !== 206) throw errorOf(answer, key);
     const later = answer.fields[LENGTH];
-    const length = later === undefined ? answer.body.length : Number(later);
+    const length = later === undefined ? answer.body.length : lengthIn(later);
     const start = answer.status === 206 ? startOf(answer, length) : 0;
     const bytes = later === undefined ? answer.body : undefined;
     const info =
@@ -252,8 +258,8 @@ function* rangesOf({ start, end }: Range, length: number): Generator<Range> {
 
 /** The memory that a program gives. Undefined for bytes that no engine has registered. */
 export function partOf(memory: unknown): MemoryPart | undefined {
-  if (memory instanceof TransferMemory) return memory.slice();
-  return memory instanceof MemoryPart ? memory : undefined;
+  if (isInstance(memory, TransferMemory)) return memory.slice();
+  return isInstance(memory, MemoryPart) ? memory : undefined;
 }
 
 /** Whether the host can write to memory. */

@@ -17,7 +17,7 @@ const KEEPALIVE = 15_000; // ms
 export interface LinkOwner {
   /** The bytes belong to the owner. */
   message(bytes: Buffer): void;
-  /** It is called once, with an error unless close() was called. */
+  /** It is called once, with the error of close(), if close() was called. */
   closed(error: Error | undefined): void;
 }
 
@@ -142,7 +142,7 @@ export class Link {
     this.#socket.unref();
   }
 
-  close(): void {
-    this.#close(undefined);
+  close(error?: Error): void {
+    this.#close(error);
   }
 }

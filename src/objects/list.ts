@@ -1,5 +1,6 @@
 // The pages of a list, as a client reads them.
 import { type Connection, errorOf } from './connection.js';
+import { ObjectError } from './errors.js';
 import { contentsOf, textsOf } from './xml.js';
 
 /** What a list has. */
@@ -51,7 +52,13 @@ export async function* listEntries(
   } while (token !== undefined);
 }
 
-const decoded = (text = ''): string => decodeURIComponent(text);
+function decoded(text = ''): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ObjectError('InternalError', { detail: 'the list has a malformed key' });
+  }
+}
 
 function objectIn(xml: string): ObjectEntry {
   const [key] = textsOf(xml, 'Key');

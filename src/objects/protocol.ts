@@ -18,6 +18,10 @@ export const ERROR = 'x-libfabric-error';
 /** The most bytes of an object that travel in the answer when the fabric could carry them. */
 export const INLINED = 256 * 1024;
 
+/** The minimum and the maximum of a server's pieces in bytes. */
+export const MIN_PIECE = 4096;
+export const MAX_PIECE = 2 ** 30;
+
 /** The answer to WELCOME. */
 export interface Welcome {
   /** The address of the server's engine. Undefined: it has none. */

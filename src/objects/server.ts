@@ -5,11 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric.js';
 import { ObjectFolder } from './folder.js';
 import { answerHttp, IDLE } from './http-adapter.js';
+import { MAX_PIECE, MIN_PIECE } from './protocol.js';
 import { type Authorize, ObjectService } from './service.js';
 
 const UNCLONEABLE = uncloneable('an ObjectServer belongs to its thread: send server.url');
@@ -165,12 +167,12 @@ export async function createObjectServer(
   checkString('root', root);
   const checked = checkOptions('options', options, NAMES);
   const { engine, pieceSize = 4 * 1024 * 1024, buffers = 8, durable = true, authorize } = checked;
-  if (engine !== undefined && !(engine instanceof TransferEngine))
+  if (engine !== undefined && !isInstance(engine, TransferEngine))
     throw invalidArgType('options.engine', 'a TransferEngine', engine);
   if (typeof durable !== 'boolean') throw invalidArgType('options.durable', 'a boolean', durable);
   if (authorize !== undefined && typeof authorize !== 'function')
     throw invalidArgType('options.authorize', 'a function', authorize);
-  const size = checkInteger('options.pieceSize', pieceSize, 4096, 2 ** 30);
+  const size = checkInteger('options.pieceSize', pieceSize, MIN_PIECE, MAX_PIECE);
   const count = checkInteger('options.buffers', buffers, 1, 2 ** 16);
   const folder = await ObjectFolder.open(root, durable);
   return new ObjectServer(root, folder, checked, { size, count });

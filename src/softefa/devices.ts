@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { checkString } from '../base/checks.js';
 
 const AMAZON = '0x1d0f';
 
 /** Whether this machine has an EFA device in hardware. */
 export function hasEfaDevice(sysfs = '/sys'): boolean {
-  const devices = `${sysfs}/class/infiniband`;
+  const devices = `${checkString('sysfs', sysfs)}/class/infiniband`;
   let names: string[];
   try {
     names = readdirSync(devices);

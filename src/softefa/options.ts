@@ -6,6 +6,7 @@ import {
   oneOf,
 } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 
 /** The capabilities of a softefa device: `efadv_query_device`. */
 export type SoftefaCapability =
@@ -93,7 +94,7 @@ const FORK_STATUSES = ['disabled', 'enabled', 'unneeded'] as const;
 
 /** The mask of a list of capabilities. */
 export function capabilityMask(name: string, capabilities: unknown): number {
-  if (!Array.isArray(capabilities)) {
+  if (!isArray(capabilities)) {
     throw invalidArgType(name, 'an array of names', capabilities);
   }
   const names = Object.keys(CAPABILITIES) as SoftefaCapability[];
@@ -118,7 +119,7 @@ const integer =
 const numbers =
   (least: number, most: number): Writer =>
   (name, value: unknown) => {
-    if (!Array.isArray(value) || value.length === 0) {
+    if (!isArray(value) || value.length === 0) {
       throw invalidArgType(name, 'an array of numbers', value);
     }
     return value.map((each, i) => checkInteger(`${name}[${i}]`, each, least, most)).join();

@@ -3,6 +3,7 @@ import { cancellable } from '../base/cancellation.js';
 import { checkObject } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray, isInstance } from '../base/objects.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
@@ -32,7 +33,7 @@ export class Group {
 
   /** @internal */
   constructor(self: bigint, peers: readonly RemoteEngine[], barriers: Barriers) {
-    if (!Array.isArray(peers) || !peers.every((peer) => peer instanceof RemoteEngine)) {
+    if (!isArray(peers) || !peers.every((peer) => isInstance(peer, RemoteEngine))) {
       throw invalidArgType('peers', 'an array of peers: engine.peer(address)', peers);
     }
     const members = [self, ...peers.map(({ identity }) => identity)];
@@ -53,7 +54,7 @@ export class Group {
    */
   scatter(parts: readonly GroupPart[], options: TransferOptions = {}): Promise<TransferReport[]> {
     return cancellable(async () => {
-      if (!Array.isArray(parts) || parts.length !== this.peers.length) {
+      if (!isArray(parts) || parts.length !== this.peers.length) {
         throw invalidArgValue(
           'parts',
           `must have ${this.peers.length} elements, one for each peer`,

@@ -6,6 +6,7 @@ import {
   namesOf,
 } from '../base/checks.js';
 import { FabricError, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { type Handle, native } from '../contract/native.js';
 import {
   type DeviceMemory,
@@ -123,7 +124,7 @@ export async function allocateMemory(
 /** The working rails of these NICs, with undefined in place of the others. */
 function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
   if (nics === undefined) return working(rails);
-  if (!Array.isArray(nics) || nics.length === 0) {
+  if (!isArray(nics) || nics.length === 0) {
     throw invalidArgType('options.nics', 'an array of names of NICs', nics);
   }
   const names = rails.map(({ nic }) => nic);

@@ -1,6 +1,7 @@
 import { cancellable } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import type { Timeouts } from '../base/timeouts.js';
 import type { Handle } from '../contract/native.js';
 import type { Activity } from './activity.js';
@@ -168,7 +169,7 @@ export class RemoteEngine {
 
   /** @internal Throws unless `peer` is an open peer of `engine`. */
   static check(name: string, peer: unknown, engine: Handle<'TransferEngine'>): RemoteEngine {
-    if (!(peer instanceof RemoteEngine)) {
+    if (!isInstance(peer, RemoteEngine)) {
       throw invalidArgType(name, 'a peer: engine.peer(address)', peer);
     }
     if (peer.#context.handle !== engine) {

@@ -1,5 +1,6 @@
 import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { isUint8Array, lengthOf } from '../base/views.js';
 import { LIVENESS } from './liveness.js';
 import type { RailOptions } from './rails.js';
@@ -113,10 +114,10 @@ export function settingsOf(options: TransferEngineOptions): Settings {
       : checkInteger(`options.${name}`, checked[name], min, max);
   const { nics = 'all', provider, fabric, node, require, hmem, mapMemory, stall = STALL } = checked;
   if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
-  else if (nics !== 'all' && !Array.isArray(nics)) {
+  else if (nics !== 'all' && !isArray(nics)) {
     throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
   }
-  if (Array.isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
+  if (isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
     throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
   }
   if (require !== undefined) oneOf('options.require', require, ['rdma']);

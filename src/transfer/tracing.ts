@@ -19,4 +19,6 @@ export interface TransferTraceMessage extends TraceMessage<TransferReport> {
 
 export type TransferTrace = Trace<TransferReport, TransferTraceMessage>;
 
-export const tracedTransfers = tracingChannel<unknown, TransferTraceMessage>('libfabric:transfer');
+export const tracedTransfers = tracingChannel<TransferTraceMessage, TransferTraceMessage>(
+  'libfabric:transfer',
+);

@@ -1,5 +1,6 @@
 import { asCancellation } from '../base/cancellation.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { isInstance } from '../base/objects.js';
 import { type Handle, type NativeOrder, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES } from './admission.js';
@@ -49,8 +50,8 @@ export class Transfers {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
     const grant = this.#grant(access, token);
-    const part = local instanceof TransferMemory ? local.slice() : local;
-    if (!(part instanceof MemoryPart))
+    const part = isInstance(local, TransferMemory) ? local.slice() : local;
+    if (!isInstance(part, MemoryPart))
       throw invalidArgType(name, 'TransferMemory or a part of it', local);
     if (part.memory.owner.engine !== this.#context.handle) {
       throw invalidArgValue(

@@ -1,11 +1,20 @@
-// A runtime that only imitates Node.js: the addon cannot hold its backing stores.
+// Runtimes that only imitate Node.js: Bun, whose backing stores the addon cannot hold, and Deno. `npm run suite -- runtimes`
+// runs the real ones.
 import { expect, test } from 'vitest';
 import { runInline } from '../support/command.js';
 
-test('memory that JavaScript could free is refused if the runtime cannot hold it', () => {
-  const { stdout, stderr, status } = runInline(`
-    const versions = { ...process.versions, bun: '1' };
+/** Runs a program that takes this process for another runtime. */
+const runAs = (runtime: string, source: string) =>
+  runInline(`
+    const versions = { ...process.versions, ${runtime}: '1' };
     Object.defineProperty(process, 'versions', { value: versions });
+    ${source}
+  `);
+
+test('memory that JavaScript could free is refused if the runtime cannot hold it', () => {
+  const { stdout, stderr, status } = runAs(
+    'bun',
+    `
     const { open } = await import('libfabric');
     const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
     const self = ep.av.insert(ep.address);
@@ -26,10 +35,60 @@ test('memory that JavaScript could free is refused if the runtime cannot hold it
     await received;
     console.log(shared[0]);
     await ep.close();
-  `);
+  `,
+  );
   expect({ stdout, stderr, status }).toEqual({
     stdout: `${'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM\n'.repeat(3)}8 3\n5\n`,
     stderr: '',
     status: 0,
   });
+});
+
+test('memory of the package is registered again, also on other domains', () => {
+  const { stdout, stderr, status } = runAs(
+    'bun',
+    `
+    const { TransferEngine } = await import('libfabric/transfer');
+    const open = () => TransferEngine.open({ provider: 'shm' });
+    const [a, b] = [await open(), await open()];
+    const [toB, toA] = [await a.peer(b.address), await b.peer(a.address)];
+    const [from, into] = [await a.allocate(8192), await b.allocate(8192)];
+    from.bytes.fill(7);
+    const offer = await into.offer({ access: 'write', to: toA });
+    await toB.write(from, offer.token);
+    await offer.arrived;
+    console.log(into.bytes.every((byte) => byte === 7));
+    console.log((await b.register(from.bytes)).length);
+    await a.register(new Uint8Array(8192)).catch((error) => console.log(error.code));
+    await a.close();
+    await b.close();
+  `,
+  );
+  expect({ stdout, stderr, status }).toEqual({
+    stdout: 'true\n8192\nERR_FEATURE_UNAVAILABLE_ON_PLATFORM\n',
+    stderr: '',
+    status: 0,
+  });
+});
+
+test('the driver loop is refused on Bun', () => {
+  const { stdout } = runAs(
+    'bun',
+    `
+    const { open } = await import('libfabric');
+    await open({ provider: 'shm', driver: 'loop' }).catch((error) => console.log(error.code));
+  `,
+  );
+  expect(stdout).toBe('ERR_FEATURE_UNAVAILABLE_ON_PLATFORM\n');
+});
+
+test('on Deno the first call throws ERR_UNSUPPORTED_PLATFORM', () => {
+  const { stdout } = runAs(
+    'deno',
+    `
+    const { open } = await import('libfabric');
+    await open({ provider: 'shm' }).catch((error) => console.log(error.code));
+  `,
+  );
+  expect(stdout).toBe('ERR_UNSUPPORTED_PLATFORM\n');
 });

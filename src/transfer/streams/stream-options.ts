@@ -1,5 +1,6 @@
 import { checkMilliseconds, checkOptions, namesOf, oneOf } from '../../base/checks.js';
 import { invalidArgType } from '../../base/errors.js';
+import { isInstance } from '../../base/objects.js';
 import { PRIORITIES, type Priority } from '../admission.js';
 import { MemoryPool } from '../memory-pool.js';
 import type { RemoteEngine } from '../remote-engine.js';
@@ -43,7 +44,7 @@ const INCOMING = namesOf<IncomingOptions>({ ...COMMON, expires: 1, from: 1 });
 const OUTGOING = namesOf<OutgoingOptions>({ ...COMMON, expires: 1, to: 1 });
 
 function checkPool(pool: MemoryPool | undefined): MemoryPool | undefined {
-  if (pool === undefined || pool instanceof MemoryPool) return pool;
+  if (pool === undefined || isInstance(pool, MemoryPool)) return pool;
   throw invalidArgType('options.pool', 'a pool: engine.pool()', pool);
 }
 

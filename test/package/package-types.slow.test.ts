@@ -1,0 +1,46 @@
+// The declarations of the package with each TypeScript and each @types/node that programs use. npm downloads them.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { errorsIn, projectWith } from '../support/shipped-types.js';
+
+const TYPESCRIPTS = ['5.2', '5.4', '5.6', '5.9', '6', '7'];
+const NODES = ['20', '22', '24', '26'];
+
+const isFirstOrLast = (all: readonly string[], each: string) =>
+  each === all[0] || each === all.at(-1);
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'libfabric-types-'));
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  const packages = [
+    ...TYPESCRIPTS.map((version) => `typescript-${version}@npm:typescript@${version}`),
+    ...NODES.map((version) => `types-node-${version}@npm:@types/node@${version}`),
+  ];
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  execFileSync('npm', ['install', ...quiet, ...packages], { cwd: folder, timeout: 120_000 });
+}, 150_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each(NODES)('@types/node %s', (node) => {
+  let project: string;
+
+  beforeAll(() => {
+    project = projectWith(join(folder, `node_modules/types-node-${node}`));
+  });
+
+  afterAll(() => rmSync(project, { recursive: true }));
+
+  const versions = TYPESCRIPTS.filter(
+    (version) => isFirstOrLast(NODES, node) || isFirstOrLast(TYPESCRIPTS, version),
+  );
+
+  test.each(versions)('TypeScript %s', (version) => {
+    expect(errorsIn(project, join(folder, `node_modules/typescript-${version}`))).toEqual([]);
+  });
+});
