@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { checkBytes } from '../../base/checks.js';
-import { invalidArgType } from '../../base/errors.js';
+import { invalidArgType, invalidState } from '../../base/errors.js';
+import { bytesOf } from '../../base/views.js';
 import { within } from '../../base/wait-options.js';
 import { checkFileRange, type FileRange, isFileRange } from './file-range.js';
 
@@ -41,7 +42,8 @@ interface Destroyable {
 
 /** Bytes that come in parts of any length. */
 export abstract class PartwiseSource implements ByteSource {
-  protected part: Uint8Array = new Uint8Array();
+  #part: Uint8Array = new Uint8Array();
+  #left = 0;
 
   /** Waits for the next part. Returns false if there are no more, or if `idle` resolves first. */
   protected abstract next(
@@ -52,17 +54,35 @@ export abstract class PartwiseSource implements ByteSource {
   protected taken(): void {}
   abstract cancel(): void;
 
+  /** Adds the next part. */
+  protected add(part: Uint8Array): void {
+    this.#part = bytesOf(part);
+    this.#left = this.#part.length;
+  }
+
+  /** Whether a part has bytes that were not taken. */
+  protected get hasBytes(): boolean {
+    return this.#left > 0;
+  }
+
   async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
     let at = 0;
     while (at < into.length) {
-      if (this.part.length === 0 && !(await this.next(signal, at > 0 ? idle : undefined))) break;
-      const taken = this.part.subarray(0, into.length - at);
-      into.set(taken, at);
-      this.part = this.part.subarray(taken.length);
-      at += taken.length;
-      if (taken.length > 0 && this.part.length === 0) this.taken();
+      if (this.#left === 0 && !(await this.next(signal, at > 0 ? idle : undefined))) break;
+      at += this.#takeInto(into.subarray(at));
     }
     return at;
+  }
+
+  #takeInto(room: Uint8Array): number {
+    if (this.#left > 0 && this.#part.length === 0)
+      throw invalidState('the buffer of a chunk was detached or made shorter before it was sent');
+    const bytes = this.#part.subarray(0, room.length);
+    room.set(bytes);
+    this.#part = this.#part.subarray(bytes.length);
+    this.#left -= bytes.length;
+    if (this.#left === 0) this.taken();
+    return bytes.length;
   }
 }
 
@@ -96,7 +116,7 @@ class PartsSource extends PartwiseSource {
   }
 
   protected async next(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
-    while (this.part.length === 0) {
+    while (!this.hasBytes) {
       if (this.#isOver) return false;
       this.#asked ??= Promise.resolve(this.iterator.next());
       await eitherOf(this.#asked, idle, signal);
@@ -110,7 +130,7 @@ class PartsSource extends PartwiseSource {
 
   #take({ done, value }: IteratorResult<Uint8Array>): void {
     if (done) this.#isOver = true;
-    else this.part = checkBytes(`a part of ${this.#name}`, value);
+    else this.add(checkBytes(`a part of ${this.#name}`, value));
   }
 
   cancel(): void {
