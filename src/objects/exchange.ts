@@ -93,7 +93,9 @@ function collect(response: IncomingMessage): Promise<Uint8Array> {
     });
     response.on('end', () => resolve(whole && at > 0 ? whole : Buffer.concat(chunks)));
     response.on('error', reject);
-    response.on('aborted', () => reject(new Error('the server has closed the connection')));
+    response.on('aborted', () =>
+      reject(connectionError('ECONNRESET', 'the server has closed the connection', 'read')),
+    );
   });
 }
 

@@ -1,9 +1,8 @@
 // The fabric: which headers of a request name the memory of a client, and how the bytes of a file get there and back. Nothing
 // else of this module makes offers or transfers.
-import { read as readWithCallback } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
 import { ADDRESS, TOKEN, textOf } from '../http/headers.js';
 import type {
   Grant,
@@ -16,9 +15,8 @@ import type {
 } from '../transfer/index.js';
 import { ObjectError } from './errors.js';
 import type { Answer } from './exchange.js';
+import { shortened } from './system-errors.js';
 import type { Fields, Range } from './versions.js';
-
-const read = promisify(readWithCallback);
 
 const AT_ONCE = 2; // pieces of a request: one travels while the file is read into, or written from, the other
 
@@ -77,8 +75,8 @@ export class ServerFabric {
       throw new ObjectError('InvalidToken', { detail });
     }
     return this.#move(client, signal, async (lease, grant, offset) => {
-      const { bytesRead } = await read(fd, lease.bytes, 0, lease.length, start + offset);
-      if (bytesRead < lease.length) throw new Error('the file has become shorter');
+      const length = await readAll(fileOf(fd), lease.bytes, start + offset);
+      if (length < lease.length) throw shortened();
       await client.remote.write(lease, grant, { signal });
     });
   }
@@ -87,8 +85,7 @@ export class ServerFabric {
   receive(file: FileHandle, start: number, client: Client, signal: AbortSignal): Promise<void> {
     return this.#move(client, signal, async (lease, grant, offset) => {
       await client.remote.read(grant, lease, { signal });
-      const { bytesWritten } = await file.write(lease.bytes, 0, lease.length, start + offset);
-      if (bytesWritten < lease.length) throw new ObjectError('InsufficientStorage');
+      await writeAll(file, lease.bytes, start + offset);
     });
   }
 

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
+import { shortened } from './system-errors.js';
 import type { Fields } from './versions.js';
 
 const NO_BODY = new Uint8Array();
@@ -48,8 +49,20 @@ async function send(response: ServerResponse, answer: ObjectResponse): Promise<v
   const { fd, start, end } = body;
   if (response.destroyed) return closeSync(fd);
   response.writeHead(status, { ...fields, 'content-length': String(end - start) });
-  await pipeline(createReadStream('', { fd, start, end: end - 1 }), response);
+  const file = createReadStream('', { fd, start, end: end - 1 });
+  await pipeline(file, wholeOf(end - start), response);
 }
+
+/** Passes bytes, and fails if there are fewer than the client was promised. The client then learns that the answer is cut. */
+const wholeOf = (length: number) =>
+  async function* (chunks: AsyncIterable<Uint8Array>) {
+    let left = length;
+    for await (const chunk of chunks) {
+      left -= chunk.length;
+      yield chunk;
+    }
+    if (left > 0) throw shortened();
+  };
 
 /** Answers a request. */
 export async function answerHttp(

@@ -1,5 +1,6 @@
 // How a client puts an object: a short one in the request, a long one from memory that the server reads, and a stream in the
 // parts of a multipart upload.
+import { checkBytes } from '../base/checks.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
@@ -161,10 +162,11 @@ export class Putting {
     const [id = ''] = textsOf(Buffer.from(created.body).toString(), 'UploadId');
     const upload = `uploadId=${encodeURIComponent(id)}`;
     const parts: SentPart[] = [];
+    let last = 0;
     const sending = new Set<Promise<void>>();
     let failure: { readonly error: unknown } | undefined;
     const send = async (part: Filled, done?: () => void) => {
-      const number = parts.length + sending.size + 1;
+      const number = ++last;
       const query = `?partNumber=${number}&${upload}`;
       const bytes = part instanceof Uint8Array;
       const sent = bytes ? this.#sendBytes(query, {}, part) : this.#sendMemory(query, {}, part);
@@ -215,6 +217,9 @@ export class Putting {
     return { etag: textsOf(text, 'ETag')[0] ?? '' };
   }
 }
+
+const bytesOfChunk = (chunk: unknown): Uint8Array =>
+  typeof chunk === 'string' ? Buffer.from(chunk) : checkBytes('a chunk of body', chunk);
 
 const resultOf = ({ etag }: { readonly etag: string }): PutResult => ({ etag });
 
@@ -272,7 +277,7 @@ class PartReader {
       this.#signal?.throwIfAborted();
       const { done, value } = await this.#chunks.next();
       if (done) this.#ended = true;
-      else this.#rest = typeof value === 'string' ? Buffer.from(value) : value;
+      else this.#rest = bytesOfChunk(value);
     }
     return this.#rest.length > 0;
   }

@@ -48,7 +48,7 @@ export class Transfers {
   ): CheckedTransfer {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = this.#grant(access, token);
+    const grant = this.grant(access, token);
     const part = local instanceof TransferMemory ? local.slice() : local;
     if (!(part instanceof MemoryPart))
       throw invalidArgType(name, 'TransferMemory or a part of it', local);
@@ -75,7 +75,7 @@ export class Transfers {
   ): Series {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = this.#grant(access, token);
+    const grant = this.grant(access, token);
     this.#inSeries.add(grant.serial);
     return new Series(grant, {
       slices: (pieces) => native.transferSlices(this.#context.handle, pieces, grant.slice),
@@ -96,7 +96,8 @@ export class Transfers {
     });
   }
 
-  #grant(access: Access, token: string | Grant): Grant {
+  /** Checks a token, and opens it. */
+  grant(access: Access, token: string | Grant): Grant {
     const grant = isGrant(token) ? token : this.#peer.grant(token);
     if (grant.owner !== this.#peer.identity)
       throw invalidArgValue('token', 'is from another engine');

@@ -56,7 +56,7 @@ export class PeerDestination implements Destination {
     const token = (await this.#end.nextToken('upload')) as string;
     const { signal, timeout } = this.#end;
     const options = { signal, timeout, priority: this.#priority };
-    return { arrived: this.#remote.write(part, token, options) };
+    return { arrived: this.#end.explained(() => this.#remote.write(part, token, options)) };
   }
 
   end(chunks: number, byteLength: number): Promise<void> {
@@ -78,7 +78,7 @@ export class OfferedDestination implements Destination {
 
   async send(part: MemoryPart) {
     const offer = await this.#end.offer(part, 'read', this.#index++);
-    return { arrived: offer.arrived.then(() => offer.released) };
+    return { arrived: this.#end.explained(() => offer.arrived.then(() => offer.released)) };
   }
 
   end(chunks: number, byteLength: number): Promise<void> {

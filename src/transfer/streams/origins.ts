@@ -77,7 +77,9 @@ export class PeerOrigin implements Origin {
     const { signal, timeout } = this.#limits;
     const options = { signal, timeout, priority: this.#priority };
     return inboundOf(this.#limits, grant.length, async (lease) => ({
-      arrived: inPlace(this.#remote.read(grant, lease, options), grant.length),
+      arrived: this.#end.explained(() =>
+        inPlace(this.#remote.read(grant, lease, options), grant.length),
+      ),
     }));
   }
 
@@ -119,7 +121,7 @@ export class OfferedOrigin implements Origin {
 
   async #offer(lease: MemoryLease, index: number): Promise<{ arrived: Promise<number> }> {
     const offer = await this.#end.offer(lease, 'write', index);
-    const arrived = offer.arrived.then(({ length }) => length);
+    const arrived = this.#end.explained(() => offer.arrived.then(({ length }) => length));
     const isUnused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
     const first = this.#end.wait(Promise.race([arrived, isUnused]), 'stream');
     return { arrived: this.#unlessUnused(index, first, 0) };

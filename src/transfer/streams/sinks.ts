@@ -1,5 +1,5 @@
 import { FabricError } from '../../base/errors.js';
-import { writeAll } from '../../base/write-all.js';
+import { writeAll } from '../../base/file-bytes.js';
 import { errnoOf } from '../errors.js';
 import type { FileRange } from './file-range.js';
 

@@ -4,6 +4,7 @@ import { invalidArgType, invalidState } from '../../base/errors.js';
 import { bytesOf } from '../../base/views.js';
 import { within } from '../../base/wait-options.js';
 import { checkFileRange, type FileRange, isFileRange } from './file-range.js';
+import { FileSource } from './file-source.js';
 
 /** Bytes that a stream takes in their order. */
 export interface ByteSource {
@@ -13,6 +14,8 @@ export interface ByteSource {
    * @returns the number of bytes. 0: there are no more.
    */
   fill(into: Uint8Array, signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<number>;
+  /** Refuses a source that cannot have the bytes that were asked for. Called before fill(), or not at all. */
+  check?(): Promise<void>;
   /** Ends the source before all its bytes were taken. */
   cancel(): void;
 }
@@ -25,7 +28,7 @@ export type StreamSource =
   | FileRange;
 
 export function sourceOf(name: string, given: StreamSource): ByteSource {
-  if (isFileRange(given)) return new FileSource(checkFileRange(name, given));
+  if (isFileRange(given)) return new FileSource(name, checkFileRange(name, given));
   const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
   const isText = typeof given === 'string' || given instanceof Uint8Array;
   const iterator = isText
@@ -144,29 +147,3 @@ class PartsSource extends PartwiseSource {
 const PENDING = {};
 const isSettled = async (promise: Promise<unknown>) =>
   (await Promise.race([promise, PENDING])) !== PENDING;
-
-/** The bytes of a file. */
-class FileSource implements ByteSource {
-  readonly #range: FileRange;
-  #at: number;
-
-  constructor(range: FileRange) {
-    this.#range = range;
-    this.#at = range.start ?? 0;
-  }
-
-  async fill(into: Uint8Array): Promise<number> {
-    const { file, end = Number.MAX_SAFE_INTEGER } = this.#range;
-    const wanted = Math.min(into.length, end - this.#at);
-    let filled = 0;
-    while (filled < wanted) {
-      const { bytesRead } = await file.read(into, filled, wanted - filled, this.#at);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-      this.#at += bytesRead;
-    }
-    return filled;
-  }
-
-  cancel(): void {}
-}

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { offAbort, onAbort, reasonOf } from '../../base/abort-signals.js';
 import { countAsHandled } from '../../base/cancellation.js';
 import { Deferred } from '../../base/deferred.js';
@@ -14,6 +15,9 @@ import type { Flow } from './outflow.js';
 
 /** The chunks and the bytes of a whole stream. */
 export type StreamEnding = Extract<StreamMessage, { kind: 'end' }>;
+
+// Milliseconds that the reason of a peer may arrive after the end of a transfer that the peer has ended.
+const REASON_DELAY = 250;
 
 // The most chunks that the peer may offer before they are asked for. It offers four at a time.
 const MAX_TOKENS = 64;
@@ -98,6 +102,20 @@ export class StreamEnd {
     countAsHandled(promise);
     this.signal.throwIfAborted();
     return within(promise, { signal: this.signal, timeout: this.timeout, unref: true }, call);
+  }
+
+  /**
+   * Settles as the transfer of a chunk does. A peer that ends a stream also ends the offers of its chunks, and its message
+   * with the reason may arrive later than the end of an offer.
+   */
+  async explained<T>(transfer: () => PromiseLike<T>): Promise<T> {
+    try {
+      return await transfer();
+    } catch (error) {
+      await sleep(REASON_DELAY, undefined, { signal: this.signal }).catch(() => {}); // it is aborted
+      this.signal.throwIfAborted();
+      throw error;
+    }
   }
 
   /** Resolves when the peer has opened the stream, to the most bytes of its chunks. */

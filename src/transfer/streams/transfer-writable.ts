@@ -97,9 +97,13 @@ export class TransferWritable extends Writable {
    * @throws Error ERR_INVALID_STATE after write(); the error of the source; the errors of the stream.
    */
   async sendFrom(source: StreamSource): Promise<StreamReport> {
-    const bytes = sourceOf('source', source);
     if (this.#run.running || this.writableEnded || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
+    return this.sendAll(sourceOf('source', source));
+  }
+
+  /** @internal */
+  async sendAll(bytes: ByteSource): Promise<StreamReport> {
     this.on('error', () => {}); // the promise rejects
     const report = await this.#start(bytes);
     this.end();
