@@ -12,6 +12,11 @@ const NO_BODY = new Uint8Array();
 /** Milliseconds without a byte after which a connection is closed, unless the fabric moves the bytes of its request. */
 export const IDLE = 30_000;
 
+/** The bytes of a request. A loop over them that ends early does not end the connection: the client gets an answer. */
+const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }),
+});
+
 function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRequest {
   const { method = '', url = '', headers, socket } = request;
   const hasBody = method === 'PUT' || method === 'POST';
@@ -20,7 +25,7 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
     method,
     url,
     fields: headers as Fields,
-    body: hasBody ? request : NO_BODY,
+    body: hasBody ? bodyOf(request) : NO_BODY,
     // Made only where something can be aborted.
     get signal() {
       if (aborting) return aborting.signal;
@@ -74,5 +79,7 @@ export async function answerHttp(
     await send(response, await service.handle(requestOf(request, response)));
   } catch {
     response.destroy(); // the client is gone, or the file has become shorter
+  } finally {
+    request.resume(); // what was not read, so that the connection can be used again
   }
 }
