@@ -33,6 +33,11 @@ export class FileSource implements ByteSource {
       throw outOfRange(this.#name, `within the ${stats.size} bytes of the file`, end);
   }
 
+  async ready(): Promise<boolean> {
+    await this.check();
+    return true;
+  }
+
   async fill(into: Uint8Array): Promise<number> {
     await this.check();
     const { file, end = Number.MAX_SAFE_INTEGER } = this.#range;

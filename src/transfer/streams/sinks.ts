@@ -5,6 +5,8 @@ import type { FileRange } from './file-range.js';
 
 /** Where the bytes of a stream go, in their order. */
 export interface ByteSink {
+  /** Resolves when the program wants bytes. If omitted, always. */
+  ready?(signal: AbortSignal): Promise<void>;
   /** Takes bytes. Resolves when their memory is free. */
   take(bytes: Uint8Array, signal: AbortSignal): Promise<void>;
 }

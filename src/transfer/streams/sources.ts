@@ -8,6 +8,8 @@ import { FileSource } from './file-source.js';
 
 /** Bytes that a stream takes in their order. */
 export interface ByteSource {
+  /** Resolves to true when there are bytes, to false if there are no more. A file may say true at its end. */
+  ready(signal: AbortSignal): Promise<boolean>;
   /**
    * Puts the next bytes into `into`. Fills it, unless the bytes end, or `idle` resolves when there are some.
    *
@@ -66,6 +68,10 @@ export abstract class PartwiseSource implements ByteSource {
   /** Whether a part has bytes that were not taken. */
   protected get hasBytes(): boolean {
     return this.#left > 0;
+  }
+
+  async ready(signal: AbortSignal): Promise<boolean> {
+    return this.hasBytes || this.next(signal, undefined);
   }
 
   async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
