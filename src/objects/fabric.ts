@@ -18,6 +18,7 @@ import type { Answer } from './exchange.js';
 import { shortened } from './system-errors.js';
 import type { Fields, Range } from './versions.js';
 
+const WAIT = 120_000; // ms for a buffer of the server, as long as a client waits for an answer
 const AT_ONCE = 2; // pieces of a request: one travels while the file is read into, or written from, the other
 
 /** The memory of a client that a request offers. */
@@ -96,7 +97,7 @@ export class ServerFabric {
       for (const { grant, offset } of pieces) {
         signal.throwIfAborted();
         // Also after a failure, the end of the block waits until no copy is in flight.
-        await using lease = await this.#pool.acquire(grant.length, { signal });
+        await using lease = await this.#pool.acquire(grant.length, { signal, timeout: WAIT });
         await move(lease, grant, offset);
       }
     };
