@@ -40,7 +40,6 @@ test('a full file system answers 507 to a PUT, a part and the completion of an u
     'overFabric, stream': full,
     'overFabric, later': 'resolved',
     create: full,
-    uploaded: 'resolved', // the bytes are in the memory of the peer
     saved: 'ENOSPC',
     left: [],
   });

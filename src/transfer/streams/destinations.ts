@@ -64,7 +64,7 @@ export class PeerDestination implements Destination {
     const { signal, timeout } = this.#end;
     const options = { signal, timeout, priority: this.#priority };
     const write = async () => {
-      await this.#end.wait(this.#end.tell({ kind: 'filled', chunks: index + 1 }), 'stream');
+      this.#end.announce({ kind: 'filled', chunks: index + 1 });
       const token = (await this.#end.token(index)) as string;
       await this.#remote.write(part, token, options);
     };

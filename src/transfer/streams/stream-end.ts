@@ -145,8 +145,12 @@ export class StreamEnd {
 
   /** Asks the peer for chunks. @param chunks how many since the stream was opened. */
   ask(chunks: number): void {
-    if (this.#isClosed || this.hasAll) return;
-    this.tell({ kind: 'wanted', chunks }).catch((error) => this.fail(error));
+    if (!this.hasAll) this.announce({ kind: 'wanted', chunks });
+  }
+
+  /** Tells the peer something, and waits for nothing. */
+  announce(message: StreamMessage): void {
+    if (!this.#isClosed) this.tell(message).catch((error) => this.fail(error));
   }
 
   /** Waits for messages of the peer until something is so. */
