@@ -78,7 +78,7 @@ int readWhole(ObjectFile& file, uint8_t* into, bool now) {
     else if (now)
       error = EAGAIN;
     else if (got == 0)
-      error = EIO;  // the file has become shorter
+      error = ENODATA;  // the file has become shorter
     else if (errno != EINTR)
       error = errno;
   }
@@ -101,7 +101,7 @@ uint64_t crc64OfFile(int fd, uint64_t start, uint64_t end, int& error) {
       crc = crc64(crc, buffer.data(), static_cast<size_t>(got));
       start += static_cast<uint64_t>(got);
     } else if (got == 0) {
-      error = EIO;  // the file has become shorter
+      error = ENODATA;  // the file has become shorter
     } else if (errno != EINTR) {
       error = errno;
     }

@@ -15,7 +15,7 @@ enum class EventKind : uint32_t {
   kTransferEnded = 1,     // id, status, text; its memory may still be in use
   kTransferFreed = 2,     // id: no copy is in flight
   kTransferDone = 3,      // kTransferEnded and kTransferFreed at once
-  kOfferArrived = 4,      // id, bytes, notification
+  kOfferArrived = 4,      // id, bytes, notification; Offer::kAllBytes: those of the offer
   kOfferFailed = 5,       // id, status
   kOfferReleased = 6,     // id: no copy can arrive any more
   kNotification = 7,      // id: sequence, from, text: payload, bytes: channel

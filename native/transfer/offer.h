@@ -30,6 +30,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6f66000000000001};
   static constexpr const char* kName = "Offer";
+  // The length of a round whose peer announces none: all bytes.
+  static constexpr uint64_t kAllBytes = UINT64_MAX;
 
   Offer(uint32_t identity, std::shared_ptr<Peer> grantee, uint32_t expected, uint32_t planned,
         bool again)
@@ -87,7 +89,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     for (auto& word : round.bits) word.store(0);
     round.seen = round.seenPlanned = round.plan = 0;
     round.notification.clear();
-    round.length = 0;
+    round.length = kAllBytes;
     complete_ = false;
     at_ = next;
   }
@@ -149,7 +151,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     std::atomic<uint32_t> plan{0};  // number of planned slices, 0: unknown
     // Set before the plan.
     std::string notification;
-    uint64_t length = 0;  // bytes
+    uint64_t length = kAllBytes;
   };
 
   bool finish() { return !complete_.exchange(true); }

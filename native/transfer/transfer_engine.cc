@@ -162,7 +162,8 @@ void TransferEngine::conclude(const Series& series) {
     send(series.peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
   };
   const bool hasWritten = series.direction == Direction::kWrite && series.status == 0;
-  if (hasWritten && series.mapped) return tell(Kind::kCopied);
+  const bool hasSlices = series.slices > 0;
+  if (hasWritten && (series.mapped || !hasSlices)) return tell(Kind::kCopied);
   if (hasWritten) tell(Kind::kPlan);
   tell(Kind::kFinished);
 }

@@ -47,6 +47,11 @@ class BodyReader {
     }
   }
 
+  /** No more is read. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
   /** Everything was read. */
   async end(): Promise<void> {
     if (this.#rest.length > 0 || !(await this.#chunks.next()).done) throw malformed();
@@ -59,6 +64,17 @@ export async function* decodeChunks(
   trailers: Record<string, string>,
 ): AsyncGenerator<Uint8Array> {
   const reader = new BodyReader(body);
+  try {
+    yield* decode(reader, trailers);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function* decode(
+  reader: BodyReader,
+  trailers: Record<string, string>,
+): AsyncGenerator<Uint8Array> {
   for (;;) {
     const [size = ''] = (await reader.line()).split(';');
     if (!/^[\da-f]{1,12}$/i.test(size)) throw malformed();

@@ -1,10 +1,10 @@
 // The server's half of channel.ts.
-import { closeSync, read as readWithCallback } from 'node:fs';
+import { closeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { promisify } from 'node:util';
 import { invalidState } from '../base/errors.js';
+import { fileOf, readAll } from '../base/file-bytes.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
@@ -13,8 +13,7 @@ import { Link, MAX_ANSWER, MAX_REQUEST } from './link.js';
 import { CHANNEL, INLINED } from './protocol.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
-
-const read = promisify(readWithCallback);
+import { shortened } from './system-errors.js';
 
 const MAX_CHANNELS = 1000; // further clients send their requests over HTTP
 const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
@@ -112,16 +111,25 @@ class Channel {
 
   async #answer(id: number, request: ChannelRequest): Promise<void> {
     try {
-      const answer = await this.#service.handle(request);
-      const body = await bytesOf(answer.body);
+      const { status, fields, body } = await this.#wholeAnswer(request);
       const { taken } = request;
-      const message = encodeMessage(id, [answer.status, answer.fields], body, taken);
+      const message = encodeMessage(id, [status, fields], body, taken);
       this.#link.send(message, () => {
         if (taken) giveRoom(taken);
         this.#end(id);
       });
     } catch {
-      this.close(); // a file has become shorter
+      this.close();
+    }
+  }
+
+  async #wholeAnswer(request: ChannelRequest) {
+    const answer = await this.#service.handle(request);
+    try {
+      return { ...answer, body: await bytesOf(answer.body) };
+    } catch (error) {
+      const refusal = this.#service.refusal(request, error);
+      return { ...refusal, body: await bytesOf(refusal.body) };
     }
   }
 
@@ -186,11 +194,7 @@ async function bytesOf(body: ObjectResponse['body']): Promise<Uint8Array | undef
     const length = end - start;
     if (length > MAX_ANSWER / 2) throw new ObjectError('EntityTooLarge');
     const bytes = Buffer.allocUnsafe(length);
-    for (let done = 0; done < length; ) {
-      const { bytesRead } = await read(fd, bytes, done, length - done, start + done);
-      if (bytesRead === 0) throw new Error('the file has become shorter');
-      done += bytesRead;
-    }
+    if ((await readAll(fileOf(fd), bytes, start)) < length) throw shortened();
     return bytes;
   } finally {
     closeSync(fd);

@@ -143,15 +143,16 @@ export class ObjectClient {
   }
 
   /**
-   * The bytes of an object of any length, piece by piece. A piece is valid until the next one is asked for.
+   * The bytes of an object of any length, piece by piece.
    *
    * @throws (by the loop) as get() does.
    */
   async *stream(key: string, options: ReadOptions = {}): AsyncGenerator<Uint8Array, undefined> {
     const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
-    yield* getting.pieces(await getting.find());
-    return undefined;
+    const own = (bytes: Uint8Array, _: number, isOwn: boolean) =>
+      isOwn ? bytes : Uint8Array.from(bytes);
+    return yield* getting.pieces(await getting.find(), own);
   }
 
   /**
@@ -165,7 +166,7 @@ export class ObjectClient {
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
     const found = await getting.find();
     const length = found.range.end - found.range.start;
-    const lease = await pool.acquire(length, wanted.signal ? { signal: wanted.signal } : {});
+    const lease = await pool.acquire(length, this.#connection.waitFor(wanted));
     try {
       await getting.into(found, lease);
       return lease;

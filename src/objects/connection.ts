@@ -1,4 +1,5 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
+import type { WaitOptions } from '../base/wait-options.js';
 import type { MemoryPool, TransferEngine } from '../transfer/index.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
@@ -41,6 +42,11 @@ export class Connection {
     this.#options = options;
     this.#http = options.fetch ? new FetchExchange(base, options.fetch) : new HttpExchange(base);
     this.#pool = options.pool;
+  }
+
+  /** How long a call waits for a buffer. */
+  waitFor({ signal }: { readonly signal: AbortSignal | undefined }): WaitOptions {
+    return { timeout: this.#options.timeout, ...(signal && { signal }) };
   }
 
   get closed(): boolean {

@@ -34,6 +34,7 @@ const KNOWN = {
   NoSuchUpload: [404, 'there is no such upload', 'it was completed or aborted: create another one'],
   NotImplemented: [501, 'the server does not implement this', 'docs/objects.md lists what works'],
   NotModified: [304, 'the client has this version', 'use it'],
+  OperationAborted: [409, 'the object has changed during the request', 'send the request again'],
   PreconditionFailed: [412, 'the object is not the expected version', 'read it again'],
   SlowDown: [503, 'the server has too many open files', 'try again later'],
 } as const satisfies Record<string, readonly [status: number, text: string, hint: string]>;

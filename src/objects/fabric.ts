@@ -1,9 +1,8 @@
 // The fabric: which headers of a request name the memory of a client, and how the bytes of a file get there and back. Nothing
 // else of this module makes offers or transfers.
-import { read as readWithCallback } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
 import { ADDRESS, TOKEN, textOf } from '../http/headers.js';
 import type {
   Grant,
@@ -16,10 +15,10 @@ import type {
 } from '../transfer/index.js';
 import { ObjectError } from './errors.js';
 import type { Answer } from './exchange.js';
+import { shortened } from './system-errors.js';
 import type { Fields, Range } from './versions.js';
 
-const read = promisify(readWithCallback);
-
+const WAIT = 120_000; // ms for a buffer of the server, as long as a client waits for an answer
 const AT_ONCE = 2; // pieces of a request: one travels while the file is read into, or written from, the other
 
 /** The memory of a client that a request offers. */
@@ -77,8 +76,8 @@ export class ServerFabric {
       throw new ObjectError('InvalidToken', { detail });
     }
     return this.#move(client, signal, async (lease, grant, offset) => {
-      const { bytesRead } = await read(fd, lease.bytes, 0, lease.length, start + offset);
-      if (bytesRead < lease.length) throw new Error('the file has become shorter');
+      const length = await readAll(fileOf(fd), lease.bytes, start + offset);
+      if (length < lease.length) throw shortened();
       await client.remote.write(lease, grant, { signal });
     });
   }
@@ -87,8 +86,7 @@ export class ServerFabric {
   receive(file: FileHandle, start: number, client: Client, signal: AbortSignal): Promise<void> {
     return this.#move(client, signal, async (lease, grant, offset) => {
       await client.remote.read(grant, lease, { signal });
-      const { bytesWritten } = await file.write(lease.bytes, 0, lease.length, start + offset);
-      if (bytesWritten < lease.length) throw new ObjectError('InsufficientStorage');
+      await writeAll(file, lease.bytes, start + offset);
     });
   }
 
@@ -99,7 +97,7 @@ export class ServerFabric {
       for (const { grant, offset } of pieces) {
         signal.throwIfAborted();
         // Also after a failure, the end of the block waits until no copy is in flight.
-        await using lease = await this.#pool.acquire(grant.length, { signal });
+        await using lease = await this.#pool.acquire(grant.length, { signal, timeout: WAIT });
         await move(lease, grant, offset);
       }
     };

@@ -163,8 +163,11 @@ export class ObjectFolder {
 
   /** Closes a new file, and removes it unless it has become an object. */
   async discard({ handle, path }: NewFile): Promise<void> {
-    await handle.close();
-    await rm(path, { force: true });
+    try {
+      await handle.close();
+    } finally {
+      await rm(path, { force: true });
+    }
   }
 
   /** A time that no other version has: two may have the same length, and one after the other the same inode. */

@@ -1,7 +1,6 @@
 // How a client gets the bytes of an object: those of a short one with the answer, those of a long one in pieces.
 import { invalidArgValue, outOfRange } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
-import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checkSame, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
@@ -140,42 +139,39 @@ export class Getting {
   }
 
   /**
-   * The pieces in order. Each is valid until the next one is asked for, and some are on their way meanwhile.
+   * The pieces in order. Some are on their way meanwhile. `take` gets the bytes of each as soon as they have arrived, and
+   * their position, and copies those that must stay: their memory may be that of others afterwards, however long the
+   * program waits.
    */
-  async *pieces(found: Found): AsyncGenerator<Uint8Array> {
+  async *pieces<T>(found: Found, take: Take<T>): AsyncGenerator<T, undefined> {
     if (found.bytes) {
-      if (found.bytes.length > 0) yield found.bytes;
-      return;
+      if (found.bytes.length > 0) yield take(found.bytes, 0, true);
+      return undefined;
     }
     const { fabric } = this.#way;
     const crc = new CombinedCrc();
-    const coming: Promise<Piece>[] = [];
+    const coming: Promise<Piece<T>>[] = [];
     const ranges = rangesOf(found.range, fabric?.pool.size ?? PIECE);
-    const most = fabric ? Math.min(AT_ONCE, fabric.pool.count) : AT_ONCE;
     const ask = () => {
       const next = ranges.next();
       if (next.done) return;
-      const piece = this.#piece(found, next.value);
+      const piece = this.#piece(found, next.value, take);
       piece.catch(() => {}); // thrown in its turn
       coming.push(piece);
     };
     try {
-      for (let i = 0; i < most; i++) ask();
+      for (let i = 0; i < AT_ONCE; i++) ask();
       for (let piece = coming.shift(); piece !== undefined; piece = coming.shift()) {
-        const { bytes, checksum, lease } = await piece;
-        try {
-          if (checksum && this.#wanted.checksum === 'crc64nvme') crc.add(checksum, bytes.length);
-          yield bytes;
-        } finally {
-          lease?.release();
-        }
+        const { taken, checksum, length } = await piece;
+        if (checksum && this.#wanted.checksum === 'crc64nvme') crc.add(checksum, length);
+        yield taken;
         ask();
       }
     } finally {
-      const rest = await Promise.allSettled(coming);
-      for (const each of rest) if (each.status === 'fulfilled') each.value.lease?.release();
+      await Promise.allSettled(coming);
     }
     this.checkStored(found, crc);
+    return undefined;
   }
 
   /** Compares all pieces with what a PUT has stored. */
@@ -185,21 +181,20 @@ export class Getting {
       checkSame('crc64nvme', stored, crc.text, this.#wanted.key);
   }
 
-  async #piece(found: Found, range: Range): Promise<Piece> {
+  async #piece<T>(found: Found, range: Range, take: Take<T>): Promise<Piece<T>> {
     const { fabric } = this.#way;
+    const at = range.start - found.range.start;
+    const length = range.end - range.start;
     if (fabric === undefined) {
       const [bytes, checksum] = await this.#inBody(found, range);
-      return { bytes, checksum, lease: undefined };
+      return { taken: take(bytes, at, true), checksum, length };
     }
-    const { signal } = this.#wanted;
-    const length = range.end - range.start;
-    const lease = await fabric.pool.acquire(length, signal ? { signal } : {});
+    const lease = await fabric.pool.acquire(length, this.#connection.waitFor(this.#wanted));
     try {
       const checksum = await this.#intoMemory(found, range, lease);
-      return { bytes: lease.bytes, checksum, lease };
-    } catch (error) {
+      return { taken: take(lease.bytes, at, false), checksum, length };
+    } finally {
       lease.release();
-      throw error;
     }
   }
 
@@ -225,20 +220,26 @@ export class Getting {
   /** Gets all bytes into other memory. */
   async copy(found: Found, into: Uint8Array): Promise<void> {
     checkRoom(found.range.end - found.range.start, into.length);
-    let at = 0;
-    for await (const piece of this.pieces(found)) {
-      into.set(piece, at);
-      at += piece.length;
-    }
+    const pieces = this.pieces(found, (bytes, at) => into.set(bytes, at));
+    for await (const _ of pieces);
   }
 }
 
 const WINDOW = 64 * 1024 * 1024; // bytes whose memory is offered at once
 
-interface Piece {
-  readonly bytes: Uint8Array;
+/**
+ * Takes the bytes of a piece.
+ *
+ * @param at where they begin.
+ * @param isOwn whether their memory is used for nothing else.
+ */
+type Take<T> = (bytes: Uint8Array, at: number, isOwn: boolean) => T;
+
+interface Piece<T> {
+  readonly taken: T;
   readonly checksum: string | undefined;
-  readonly lease: MemoryLease | undefined;
+  /** Bytes. */
+  readonly length: number;
 }
 
 function checkRoom(length: number, room: number): void {

@@ -9,6 +9,7 @@ interface Answer {
   readonly id: number;
   readonly digest?: string;
   readonly error?: string;
+  readonly code?: string;
 }
 
 // A descriptor belongs to the process, so the thread can read the file.
@@ -30,13 +31,13 @@ parentPort.on('message', ({ id, algorithm, fd, start, end }) => {
     const hash = algorithm === 'crc32' ? crc() : createHash(algorithm);
     while (start < end) {
       const got = readSync(fd, buffer, 0, Math.min(buffer.length, end - start), start);
-      if (got === 0) throw new Error('the file has become shorter');
+      if (got === 0) throw Object.assign(new Error('the file has become shorter'), { code: 'ENODATA' });
       hash.update(buffer.subarray(0, got));
       start += got;
     }
     parentPort.postMessage({ id, digest: hash.digest('base64') });
   } catch (error) {
-    parentPort.postMessage({ id, error: error.message });
+    parentPort.postMessage({ id, error: error.message, code: error.code });
   }
 });
 `;
@@ -48,10 +49,10 @@ let lastId = 0;
 function started(): Worker {
   if (thread) return thread;
   const worker = new Worker(PROGRAM, { eval: true, stdin: false });
-  worker.on('message', ({ id, digest, error }: Answer) => {
+  worker.on('message', ({ id, digest, error, code }: Answer) => {
     const call = waiting.get(id);
     waiting.delete(id);
-    if (digest === undefined) call?.reject(new Error(error));
+    if (digest === undefined) call?.reject(Object.assign(new Error(error), { code }));
     else call?.resolve(digest);
     if (waiting.size === 0) worker.unref();
   });

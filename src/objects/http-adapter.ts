@@ -4,12 +4,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
+import { shortened } from './system-errors.js';
 import type { Fields } from './versions.js';
 
 const NO_BODY = new Uint8Array();
 
 /** Milliseconds without a byte after which a connection is closed, unless the fabric moves the bytes of its request. */
 export const IDLE = 30_000;
+
+/** The bytes of a request. A loop over them that ends early does not end the connection: the client gets an answer. */
+const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }),
+});
 
 function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRequest {
   const { method = '', url = '', headers, socket } = request;
@@ -19,7 +25,7 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
     method,
     url,
     fields: headers as Fields,
-    body: hasBody ? request : NO_BODY,
+    body: hasBody ? bodyOf(request) : NO_BODY,
     // Made only where something can be aborted.
     get signal() {
       if (aborting) return aborting.signal;
@@ -48,8 +54,20 @@ async function send(response: ServerResponse, answer: ObjectResponse): Promise<v
   const { fd, start, end } = body;
   if (response.destroyed) return closeSync(fd);
   response.writeHead(status, { ...fields, 'content-length': String(end - start) });
-  await pipeline(createReadStream('', { fd, start, end: end - 1 }), response);
+  const file = createReadStream('', { fd, start, end: end - 1 });
+  await pipeline(file, wholeOf(end - start), response);
 }
+
+/** Passes bytes, and fails if there are fewer than the client was promised. The client then learns that the answer is cut. */
+const wholeOf = (length: number) =>
+  async function* (chunks: AsyncIterable<Uint8Array>) {
+    let left = length;
+    for await (const chunk of chunks) {
+      left -= chunk.length;
+      yield chunk;
+    }
+    if (left > 0) throw shortened();
+  };
 
 /** Answers a request. */
 export async function answerHttp(
@@ -61,5 +79,7 @@ export async function answerHttp(
     await send(response, await service.handle(requestOf(request, response)));
   } catch {
     response.destroy(); // the client is gone, or the file has become shorter
+  } finally {
+    request.resume(); // what was not read, so that the connection can be used again
   }
 }

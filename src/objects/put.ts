@@ -1,5 +1,7 @@
 // How a client puts an object: a short one in the request, a long one from memory that the server reads, and a stream in the
 // parts of a multipart upload.
+import { checkBytes } from '../base/checks.js';
+import type { WaitOptions } from '../base/wait-options.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
@@ -131,7 +133,8 @@ export class Putting {
 
   /** Puts the bytes of a stream, in parts of a buffer of the pool. */
   async stream(chunks: AsyncIterable<Uint8Array>): Promise<PutResult> {
-    const reader = new PartReader(chunks, this.#way, this.#placed.signal);
+    const wait = this.#connection.waitFor(this.#placed);
+    const reader = new PartReader(chunks, this.#way, wait);
     try {
       const first = await reader.next();
       if (first === undefined || reader.ended) {
@@ -161,10 +164,11 @@ export class Putting {
     const [id = ''] = textsOf(Buffer.from(created.body).toString(), 'UploadId');
     const upload = `uploadId=${encodeURIComponent(id)}`;
     const parts: SentPart[] = [];
+    let last = 0;
     const sending = new Set<Promise<void>>();
     let failure: { readonly error: unknown } | undefined;
     const send = async (part: Filled, done?: () => void) => {
-      const number = parts.length + sending.size + 1;
+      const number = ++last;
       const query = `?partNumber=${number}&${upload}`;
       const bytes = part instanceof Uint8Array;
       const sent = bytes ? this.#sendBytes(query, {}, part) : this.#sendMemory(query, {}, part);
@@ -216,24 +220,31 @@ export class Putting {
   }
 }
 
+const bytesOfChunk = (chunk: unknown): Uint8Array =>
+  typeof chunk === 'string' ? Buffer.from(chunk) : checkBytes('a chunk of body', chunk);
+
 const resultOf = ({ etag }: { readonly etag: string }): PutResult => ({ etag });
 
 /** A part of a stream: bytes, or a part of a lease. */
 type Filled = Uint8Array | MemoryPart;
 
-/** Fills buffers with the chunks of a stream. It holds one lease that is not full at most. */
+/**
+ * Makes parts of the chunks of a stream. A part gets a buffer of the pool only when it is complete, because the stream may
+ * itself wait for a buffer of this pool, as that of an ObjectClient does.
+ */
 class PartReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #way: Way;
-  readonly #signal: AbortSignal | undefined;
+  readonly #wait: WaitOptions;
   readonly #leases = new Map<Filled, { release(): unknown }>();
+  #room: Uint8Array | undefined;
   #rest: Uint8Array = new Uint8Array();
   #ended = false;
 
-  constructor(chunks: AsyncIterable<Uint8Array>, way: Way, signal: AbortSignal | undefined) {
+  constructor(chunks: AsyncIterable<Uint8Array>, way: Way, wait: WaitOptions) {
     this.#chunks = chunks[Symbol.asyncIterator]();
     this.#way = way;
-    this.#signal = signal;
+    this.#wait = wait;
   }
 
   /** Whether the stream has ended. Then next() returns undefined. */
@@ -244,35 +255,32 @@ class PartReader {
   /** The next part. Undefined after the last one. */
   async next(): Promise<Filled | undefined> {
     if (this.#ended || !(await this.#more())) return undefined;
-    const { fabric } = this.#way;
-    const wait = this.#signal ? { signal: this.#signal } : {};
-    const lease = await fabric?.pool.acquire(fabric.pool.size, wait);
+    const pool = this.#way.fabric?.pool;
+    const room = this.#room ?? Buffer.allocUnsafeSlow(pool?.size ?? PART);
+    if (pool) this.#room = room;
     let length = 0;
-    try {
-      const room = lease?.bytes ?? Buffer.allocUnsafe(PART);
-      while (length < room.length && (await this.#more())) {
-        const taken = this.#rest.subarray(0, room.length - length);
-        room.set(taken, length);
-        length += taken.length;
-        this.#rest = this.#rest.subarray(taken.length);
-      }
-      if (length === room.length) await this.#more(); // to know whether it is the last one
-      const filled = lease ? lease.slice(0, length) : room.subarray(0, length);
-      if (lease) this.#leases.set(filled, lease);
-      return filled;
-    } catch (error) {
-      lease?.release();
-      throw error;
+    while (length < room.length && (await this.#more())) {
+      const taken = this.#rest.subarray(0, room.length - length);
+      room.set(taken, length);
+      length += taken.length;
+      this.#rest = this.#rest.subarray(taken.length);
     }
+    if (length === room.length) await this.#more(); // to know whether it is the last one
+    const bytes = room.subarray(0, length);
+    if (pool === undefined) return bytes;
+    const lease = await pool.acquire(length, this.#wait);
+    lease.bytes.set(bytes);
+    this.#leases.set(lease, lease);
+    return lease;
   }
 
   /** Whether there are more bytes. */
   async #more(): Promise<boolean> {
     while (this.#rest.length === 0 && !this.#ended) {
-      this.#signal?.throwIfAborted();
+      this.#wait.signal?.throwIfAborted();
       const { done, value } = await this.#chunks.next();
       if (done) this.#ended = true;
-      else this.#rest = typeof value === 'string' ? Buffer.from(value) : value;
+      else this.#rest = bytesOfChunk(value);
     }
     return this.#rest.length > 0;
   }

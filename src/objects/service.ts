@@ -74,7 +74,7 @@ export class ObjectService {
       await this.#check(request, target);
       return await this.#answer(request, target);
     } catch (error) {
-      return this.#refusal(request, key, error);
+      return this.refusal(request, error, key);
     }
   }
 
@@ -123,7 +123,8 @@ export class ObjectService {
     }
   }
 
-  #refusal(request: ObjectRequest, key: string, error: unknown): ObjectResponse {
+  /** The answer to a request that has failed. */
+  refusal(request: ObjectRequest, error: unknown, key = ''): ObjectResponse {
     const { code, status, text, fields, cause } = answerableError(error);
     if (code === 'InternalError' && !request.signal.aborted) this.#failed(cause ?? error);
     const answer = { ...fields, [ERROR]: code };

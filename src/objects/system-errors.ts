@@ -8,6 +8,10 @@ export function systemError(errno: number): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: the system has refused a call`), { code, errno });
 }
 
+/** The error of a file that has become shorter while it was read. */
+export const shortened = (): ObjectError =>
+  new ObjectError('OperationAborted', { detail: 'the file of the object has become shorter' });
+
 const CODES: Readonly<Record<string, ObjectErrorCode>> = {
   ENOENT: 'NoSuchKey',
   ENOTDIR: 'NoSuchKey', // an object instead of a folder
@@ -24,6 +28,7 @@ const CODES: Readonly<Record<string, ObjectErrorCode>> = {
   ENOSPC: 'InsufficientStorage',
   EDQUOT: 'InsufficientStorage',
   EFBIG: 'EntityTooLarge',
+  ENODATA: 'OperationAborted', // its file has become shorter
   FI_EKEYREJECTED: 'InvalidToken',
 };
 

@@ -1,6 +1,6 @@
 // The bytes of a PUT: over the fabric, or in the body, with the checksums that the client has sent.
 
-import { writeAll } from '../base/write-all.js';
+import { writeAll } from '../base/file-bytes.js';
 import { decodeChunks, isChunked } from './aws-chunked.js';
 import { checkSame, checksumOfFile, type UploadAlgorithm } from './checksums.js';
 import { ObjectError } from './errors.js';

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { writeAll } from '../base/file-bytes.js';
 import { CombinedCrc } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { NewFile, ObjectFolder } from './folder.js';
@@ -33,7 +34,12 @@ export class Uploads {
     const id = randomUUID();
     const path = this.#folder.own(`uploads/${id}`);
     await mkdir(path, { recursive: true });
-    await writeFile(`${path}/target`, JSON.stringify(target));
+    try {
+      await writeFile(`${path}/target`, JSON.stringify(target));
+    } catch (error) {
+      await rm(path, { recursive: true, force: true });
+      throw error;
+    }
     return id;
   }
 
@@ -124,7 +130,7 @@ async function append(part: FileHandle, into: FileHandle, at: number): Promise<n
     for (;;) {
       const { bytesRead } = await part.read(buffer, 0, COPY);
       if (bytesRead === 0) return length;
-      await into.write(buffer, 0, bytesRead, at + length);
+      await writeAll(into, buffer.subarray(0, bytesRead), at + length);
       length += bytesRead;
     }
   } finally {

@@ -2,15 +2,23 @@ import { asCancellation, cancellable, countAsHandled } from '../base/cancellatio
 import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { Deferred } from '../base/deferred.js';
 import { uncloneable } from '../base/describe.js';
-import { closed, invalidArgValue } from '../base/errors.js';
-import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
+import { closed, FabricError, invalidArgValue } from '../base/errors.js';
+import {
+  checkWait,
+  notCompletedAfter,
+  type Wait,
+  type WaitOptions,
+  within,
+} from '../base/wait-options.js';
 import type { MemoryPoolState, MemoryPoolStats } from '../diagnostics/transfer-state.js';
+import { errnoOf } from './errors.js';
 import { MemoryLease } from './lease.js';
 import type { TransferMemory } from './memory.js';
 import type { AllocateMemoryOptions } from './registration.js';
 
 const UNCLONEABLE = uncloneable('a MemoryPool belongs to its engine: make one on each engine');
 const MAX_COUNT = 2 ** 20;
+const CALL = 'pool.acquire';
 const NAMES = namesOf<MemoryPoolOptions>({
   size: 1,
   count: 1,
@@ -26,7 +34,7 @@ const NAMES = namesOf<MemoryPoolOptions>({
 export interface MemoryPoolOptions extends AllocateMemoryOptions {
   /** Bytes of each buffer. */
   readonly size: number;
-  /** The most buffers. */
+  /** The most buffers. While all are in use, streams that receive have one more. */
   readonly count?: number;
   /** The most bytes of all buffers. */
   readonly maxBytes?: number;
@@ -48,6 +56,20 @@ export function checkPoolOptions(given: MemoryPoolOptions) {
   return { size: each, count: most, name, allocation };
 }
 
+/** A call that waits for a buffer. */
+class Turn extends Deferred<TransferMemory> {
+  /** Whether the buffer is for bytes that arrive from a peer. */
+  readonly receives: boolean;
+
+  constructor(receives: boolean) {
+    super();
+    this.receives = receives;
+  }
+}
+
+const isTimeout = (error: unknown): boolean =>
+  FabricError.is(error) && error.code === 'FI_ETIMEDOUT' && error.syscall === CALL;
+
 /** The engine of a pool. */
 export interface PoolOwner {
   /** Makes a buffer. */
@@ -58,6 +80,9 @@ export interface PoolOwner {
 /**
  * Registered memory for many uses in turn. Buffers are allocated when they are first needed, and kept until the pool is
  * closed. While all are in use, acquire() waits.
+ *
+ * A stream that sends holds its buffer until the peer has a buffer for the bytes. So there is always a buffer for a stream
+ * that receives: if all are in use by others, one more.
  *
  * @example
  * ```ts
@@ -78,7 +103,10 @@ export class MemoryPool {
   readonly #owner: PoolOwner;
   readonly #free: TransferMemory[] = [];
   readonly #leases = new Set<MemoryLease>();
-  readonly #waiting: Deferred<TransferMemory>[] = [];
+  readonly #waiting: Turn[] = [];
+  readonly #holders = new Set<() => void>(); // leases whose holders can release them early
+  #sending = 0; // buffers that are not for receiving, also while they are allocated
+  #receiving = 0;
   readonly #empty = new Deferred<void>();
   #buffers = 0; // also those that are being allocated
   #acquired = 0;
@@ -104,74 +132,125 @@ export class MemoryPool {
   acquire(length: number = this.size, options: WaitOptions = {}): Promise<MemoryLease> {
     return cancellable(async () => {
       checkInteger('length', length, 1, this.size);
-      const wait = checkWait(options);
-      this.#checkOpen();
-      const turn = this.#take();
-      try {
-        const memory = await within(turn.promise, wait, 'pool.acquire');
-        this.#checkOpen();
-        return this.#lease(memory, length);
-      } catch (error) {
-        this.#leave(turn);
-        throw error;
-      }
+      return this.#acquire(length, checkWait(options), new Turn(false));
     });
+  }
+
+  /** @internal The same for bytes that arrive from a peer. */
+  acquireToReceive(length: number, wait: Wait): Promise<MemoryLease> {
+    return cancellable(() => this.#acquire(length, wait, new Turn(true)));
+  }
+
+  /** @internal Calls once when a call waits for a buffer, now if one does. Returns what ends that. */
+  whenWanted(call: () => void): () => void {
+    if (this.#waiting.length > 0) call();
+    else this.#holders.add(call);
+    return () => this.#holders.delete(call);
+  }
+
+  async #acquire(length: number, wait: Wait, turn: Turn): Promise<MemoryLease> {
+    this.#checkOpen();
+    this.#take(turn);
+    try {
+      const memory = await within(turn.promise, wait, CALL);
+      this.#checkOpen();
+      return this.#lease(memory, length, turn);
+    } catch (error) {
+      this.#leave(turn);
+      throw isTimeout(error) ? this.#exhausted(wait.timeout as number) : error;
+    }
+  }
+
+  #exhausted(timeout: number): FabricError {
+    const late = notCompletedAfter(timeout);
+    const detail = `${late}: all ${this.count} buffers of the pool '${this.name}' are in use`;
+    return new FabricError(errnoOf('FI_ETIMEDOUT'), CALL, { detail });
   }
 
   #checkOpen(): void {
     if (this.#ended) throw asCancellation(closed(this.#ended));
   }
 
-  #lease(memory: TransferMemory, length: number): MemoryLease {
+  #lease(memory: TransferMemory, length: number, turn: Turn): MemoryLease {
     const lease = new MemoryLease(memory, length);
     this.#acquired += 1;
     this.#leases.add(lease);
     lease.released.then(() => {
       this.#leases.delete(lease);
-      this.#give(memory);
+      this.#give(memory, turn);
     });
     return lease;
   }
 
-  #take(): Deferred<TransferMemory> {
-    const turn = new Deferred<TransferMemory>();
+  #take(turn: Turn): void {
     const free = this.#free.pop();
-    if (free) turn.resolve(free);
-    else if (this.#buffers < this.count) this.#makeFor(turn);
-    else {
-      this.#waits += 1;
-      this.#waiting.push(turn);
-    }
-    return turn;
+    if (free) return this.#pass(free, turn);
+    if (this.#buffers < this.count) return void this.#makeFor(turn);
+    this.#waits += 1;
+    this.#waiting.push(turn);
+    this.#serveReceiver();
+    const [holder] = this.#holders;
+    if (holder === undefined || !this.#waiting.includes(turn)) return;
+    this.#holders.delete(holder);
+    holder();
   }
 
-  async #makeFor(turn: Deferred<TransferMemory>): Promise<void> {
+  #count(turn: Turn, change: 1 | -1): void {
+    if (turn.receives) this.#receiving += change;
+    else this.#sending += change;
+  }
+
+  #pass(memory: TransferMemory, turn: Turn): void {
+    this.#count(turn, 1);
+    turn.resolve(memory);
+  }
+
+  async #makeFor(turn: Turn): Promise<void> {
     this.#buffers += 1;
+    this.#count(turn, 1);
     try {
       turn.resolve(await this.#owner.allocate());
     } catch (error) {
+      this.#count(turn, -1);
       this.#dropped();
       turn.reject(error);
-      const next = this.#waiting.shift();
+      const next = this.#next();
       if (next) this.#makeFor(next); // otherwise nobody might give it a buffer
     }
   }
 
+  /** Takes the first call that may have a buffer. The buffer that is one more is for receivers only. */
+  #next(): Turn | undefined {
+    const at = this.#waiting.findIndex(({ receives }) => receives || this.#sending < this.count);
+    return at < 0 ? undefined : this.#waiting.splice(at, 1)[0];
+  }
+
+  // If all buffers are in use by others, makes one more for the first receiver.
+  #serveReceiver(): void {
+    if (this.#receiving > 0 || this.#buffers > this.count || this.#ended) return;
+    const at = this.#waiting.findIndex(({ receives }) => receives);
+    const [turn] = at < 0 ? [] : this.#waiting.splice(at, 1);
+    if (turn) this.#makeFor(turn);
+  }
+
   // The call has ended without its buffer.
-  #leave(turn: Deferred<TransferMemory>): void {
+  #leave(turn: Turn): void {
     const place = this.#waiting.indexOf(turn);
     if (place >= 0) this.#waiting.splice(place, 1);
     turn.promise.then(
-      (memory) => this.#give(memory),
+      (memory) => this.#give(memory, turn),
       () => {},
     );
   }
 
-  #give(memory: TransferMemory): void {
+  #give(memory: TransferMemory, from: Turn): void {
+    this.#count(from, -1);
     if (this.#ended) return void this.#drop(memory);
-    const next = this.#waiting.shift();
-    if (next) next.resolve(memory);
+    const next = this.#next();
+    if (next) this.#pass(memory, next);
+    else if (this.#buffers > this.count) this.#drop(memory);
     else this.#free.push(memory);
+    this.#serveReceiver();
   }
 
   async #drop(memory: TransferMemory): Promise<void> {
@@ -182,6 +261,7 @@ export class MemoryPool {
   #dropped(): void {
     this.#buffers -= 1;
     if (this.#buffers === 0 && this.#ended) this.#empty.resolve();
+    this.#serveReceiver();
   }
 
   /** The use of the pool since it was made. */

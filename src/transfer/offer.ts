@@ -284,7 +284,7 @@ export class Offer implements AsyncIterable<Arrival> {
   // A transfer whose length the peer has announced may be shorter than the part.
   #arrival(announced: number, notification: Uint8Array | undefined): Arrival {
     const { part } = this;
-    const length = announced === 0 ? part.length : announced;
+    const length = Math.min(announced, part.length);
     if (part.memory.device !== undefined)
       return new DeviceArrival(part.memory, length, notification);
     const { bytes: all } = part.memory; // its lease may have been released

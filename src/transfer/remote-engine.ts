@@ -289,7 +289,7 @@ export class RemoteEngine {
     token: string | Grant,
     options: StreamOptions = {},
   ): Promise<StreamReport> {
-    return cancellable(async () => this.writable(token, options).sendFrom(source));
+    return cancellable(() => this.#streams.upload(source, token, options));
   }
 
   /**

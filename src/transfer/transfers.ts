@@ -49,7 +49,7 @@ export class Transfers {
   ): CheckedTransfer {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = this.#grant(access, token);
+    const grant = this.grant(access, token);
     const part = isInstance(local, TransferMemory) ? local.slice() : local;
     if (!isInstance(part, MemoryPart))
       throw invalidArgType(name, 'TransferMemory or a part of it', local);
@@ -76,7 +76,7 @@ export class Transfers {
   ): Series {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = this.#grant(access, token);
+    const grant = this.grant(access, token);
     this.#inSeries.add(grant.serial);
     return new Series(grant, {
       slices: (pieces) => native.transferSlices(this.#context.handle, pieces, grant.slice),
@@ -97,7 +97,8 @@ export class Transfers {
     });
   }
 
-  #grant(access: Access, token: string | Grant): Grant {
+  /** Checks a token, and opens it. */
+  grant(access: Access, token: string | Grant): Grant {
     const grant = isGrant(token) ? token : this.#peer.grant(token);
     if (grant.owner !== this.#peer.identity)
       throw invalidArgValue('token', 'is from another engine');

@@ -12,6 +12,8 @@ const MESSAGES: AddressedMessage['message'][] = [
   { kind: 'open', chunk: 4096 },
   { kind: 'chunk', index: 2 ** 40, token: 'abc-_' },
   { kind: 'end', chunks: 0, byteLength: 2 ** 52 },
+  { kind: 'wanted', chunks: 2 ** 33 },
+  { kind: 'filled', chunks: 0 },
   { kind: 'failed', reason: 'no space left on the device: ä' },
 ];
 
@@ -61,19 +63,19 @@ function endOf(timeout = 10_000) {
 test('chunks that arrive in any order are used in their order', async () => {
   const { end } = endOf();
   end.arrived({ kind: 'chunk', index: 1, token: 'second' });
-  const first = end.nextToken('download');
+  const first = end.token(0);
   end.arrived({ kind: 'end', chunks: 2, byteLength: 10 });
   end.arrived({ kind: 'chunk', index: 0, token: 'first' });
   expect(await first).toBe('first');
-  expect(await end.nextToken('download')).toBe('second');
-  expect(await end.nextToken('download')).toBeUndefined();
+  expect(await end.token(1)).toBe('second');
+  expect(await end.token(2)).toBeUndefined();
 });
 
 test('a peer that offers chunks without end ends the stream', async () => {
   const { end, sent, closed } = endOf();
   for (let index = 1; index < 200; index++) end.arrived({ kind: 'chunk', index, token: 'x' });
   expect(end.signal.reason).toMatchObject({ code: 'FI_EPROTO' });
-  await expect(end.nextToken('download')).rejects.toMatchObject({ code: 'FI_EPROTO' });
+  await expect(end.token(0)).rejects.toMatchObject({ code: 'FI_EPROTO' });
   expect([sent.length, closed()]).toEqual([1, 1]);
   end.fail(new Error('later'));
   end.arrived({ kind: 'failed', reason: 'later' });
@@ -84,8 +86,8 @@ test('a second end changes nothing', async () => {
   const { end } = endOf();
   end.arrived({ kind: 'end', chunks: 0, byteLength: 0 });
   end.arrived({ kind: 'end', chunks: 9, byteLength: 9 });
-  expect(await end.nextToken('download')).toBeUndefined();
-  expect(await end.ended).toMatchObject({ chunks: 0, byteLength: 0 });
+  expect(await end.token(0)).toBeUndefined();
+  expect(end.ending).toMatchObject({ chunks: 0, byteLength: 0 });
 });
 
 test('the reason of a failure is sent before the transfers of the stream end', () => {
@@ -100,31 +102,46 @@ test('the reason of a failure is sent before the transfers of the stream end', (
   expect(order).toEqual(['failed', 'now', 'aborted']);
 });
 
-describe('the memory of a chunk that is offered before the number of chunks is known', () => {
-  const left = new Error('the peer has left');
-  const failing = { token: 'token', arrived: Promise.reject(left) };
-  failing.arrived.catch(() => {});
-
-  const nextOf = (end: StreamEnd, offer: () => Promise<unknown>) => {
-    const lease = { offer, release() {} };
-    const pool = { size: 10, acquire: async () => lease } as never;
-    return new OfferedOrigin(end, { pool, signal: end.signal, timeout: 1000 }).next();
+describe('a chunk takes memory', () => {
+  /** Whether a promise has settled when everything has run that waits for nothing. */
+  const hasSettled = async (promise: Promise<unknown>) => {
+    let settled = false;
+    promise.finally(() => {
+      settled = true;
+    });
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+    return settled;
   };
 
-  test('may fail if the chunk does not exist', async () => {
+  test('of the reader when that of the writer is filled, and never if it does not exist', async () => {
     const { end } = endOf();
-    const next = nextOf(end, async () => failing);
-    const other = nextOf(end, () => Promise.reject(left));
-    end.arrived({ kind: 'end', chunks: 0, byteLength: 0 });
-    expect(await other).toBe(undefined);
-    expect(await (await next)?.arrived).toBe(0);
+    let acquired = 0;
+    const offer = async () => ({ token: 'token', arrived: Promise.resolve({ length: 3 }) });
+    const acquireToReceive = async () => {
+      acquired += 1;
+      return { offer, release() {} };
+    };
+    const pool = { size: 10, acquireToReceive } as never;
+    const origin = new OfferedOrigin(end, { pool, signal: end.signal, timeout: 1000 });
+    const first = origin.next();
+    expect([await hasSettled(first), acquired]).toEqual([false, 0]);
+    end.arrived({ kind: 'filled', chunks: 1 });
+    expect(await (await first)?.arrived).toBe(3);
+    const second = origin.next();
+    expect(await hasSettled(second)).toBe(false);
+    end.arrived({ kind: 'end', chunks: 1, byteLength: 3 });
+    expect([await second, acquired]).toEqual([undefined, 1]);
   });
 
-  test('fails the stream if the chunk exists, or if nobody knows', async () => {
+  test('of the writer when the reader wants it', async () => {
     const { end } = endOf();
-    await expect(nextOf(end, () => Promise.reject(left))).rejects.toBe(left);
-    const next = nextOf(end, async () => failing);
-    end.arrived({ kind: 'end', chunks: 1, byteLength: 3 });
-    await expect((await next)?.arrived).rejects.toBe(left);
+    end.arrived({ kind: 'wanted', chunks: 1 });
+    await end.asked(0);
+    const second = end.asked(1);
+    expect(await hasSettled(second)).toBe(false);
+    end.arrived({ kind: 'wanted', chunks: 0 }); // an older message
+    expect(await hasSettled(second)).toBe(false);
+    end.arrived({ kind: 'wanted', chunks: 9 });
+    await Promise.all([second, end.asked(8)]);
   });
 });

@@ -19,6 +19,8 @@ export class MemoryDestination implements Destination {
     this.#left = series.limit;
   }
 
+  async ready(): Promise<void> {}
+
   async send(part: MemoryPart) {
     this.#left -= part.length;
     if (this.#left < 0) {
@@ -44,6 +46,7 @@ export class PeerDestination implements Destination {
   readonly #remote: RemoteEngine;
   readonly #end: StreamEnd;
   readonly #priority: Priority;
+  #index = 0;
 
   constructor(remote: RemoteEngine, end: StreamEnd, chunk: number, priority: Priority) {
     this.#remote = remote;
@@ -52,11 +55,20 @@ export class PeerDestination implements Destination {
     this.#priority = priority;
   }
 
+  ready(): Promise<void> {
+    return this.#end.asked(this.#index);
+  }
+
   async send(part: MemoryPart) {
-    const token = (await this.#end.nextToken('upload')) as string;
+    const index = this.#index++;
     const { signal, timeout } = this.#end;
     const options = { signal, timeout, priority: this.#priority };
-    return { arrived: this.#remote.write(part, token, options) };
+    const write = async () => {
+      this.#end.announce({ kind: 'filled', chunks: index + 1 });
+      const token = (await this.#end.token(index)) as string;
+      await this.#remote.write(part, token, options);
+    };
+    return { arrived: this.#end.explained(write) };
   }
 
   end(chunks: number, byteLength: number): Promise<void> {
@@ -76,9 +88,13 @@ export class OfferedDestination implements Destination {
     this.chunk = chunk;
   }
 
+  ready(): Promise<void> {
+    return this.#end.asked(this.#index);
+  }
+
   async send(part: MemoryPart) {
     const offer = await this.#end.offer(part, 'read', this.#index++);
-    return { arrived: offer.arrived.then(() => offer.released) };
+    return { arrived: this.#end.explained(() => offer.arrived.then(() => offer.released)) };
   }
 
   end(chunks: number, byteLength: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { countAsHandled } from '../../base/cancellation.js';
 import type { MemoryLease } from '../lease.js';
+import { HeldChunk } from './held-chunk.js';
 import { AHEAD, type Flow } from './outflow.js';
 import type { ByteSink } from './sinks.js';
 
@@ -12,8 +13,8 @@ export interface Inbound {
 
 /** Where a stream of bytes comes from, chunk after chunk. */
 export interface Origin {
-  /** Whether a chunk that is begun takes memory although there may be no bytes for it. */
-  readonly guesses: boolean;
+  /** Asks the peer for chunks. @param chunks how many since the beginning. */
+  ask(chunks: number): void;
   /** Begins the next chunk. Undefined: there are no more. The calls follow each other. */
   next(): Promise<Inbound | undefined>;
   /** All chunks were taken. */
@@ -22,28 +23,42 @@ export interface Origin {
 
 /** Moves the bytes of an origin to a sink, through the buffers of a pool. Returns the number of bytes. */
 export async function inflow(origin: Origin, sink: ByteSink, flow: Flow): Promise<number> {
-  const { signal } = flow;
-  const ahead: Promise<Inbound | undefined>[] = [];
+  const { pool, signal } = flow;
+  const ahead: Promise<HeldChunk | undefined>[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let chunks = 0;
   let byteLength = 0;
+  const arrival = async (begun: Promise<Inbound | undefined>) => {
+    const inbound = await begun;
+    if (inbound === undefined) return undefined;
+    try {
+      const length = await inbound.arrived;
+      if (length > 0) return new HeldChunk(pool, inbound.lease, length);
+    } catch (error) {
+      inbound.lease.release();
+      throw error;
+    }
+    inbound.lease.release();
+    return undefined;
+  };
   const begin = () => {
-    const next = last.then(() => origin.next());
-    countAsHandled(next);
-    last = next;
-    return next;
+    const begun = last.then(() => origin.next());
+    last = begun;
+    const held = arrival(begun);
+    countAsHandled(held);
+    ahead.push(held);
   };
   const takeNext = async (): Promise<boolean> => {
-    const most = origin.guesses ? Math.min(AHEAD, 1 + chunks) : AHEAD; // short streams take one buffer
-    while (ahead.length < most) ahead.push(begin());
-    const inbound = await (ahead[0] as Promise<Inbound | undefined>);
-    const length = await inbound?.arrived;
-    if (inbound === undefined || length === undefined || length === 0) return false;
-    await sink.take(inbound.lease.bytes.subarray(0, length), signal);
+    await sink.ready?.(signal);
+    if (ahead.length < AHEAD) origin.ask(chunks + AHEAD);
+    while (ahead.length < AHEAD) begin();
+    const held = await (ahead[0] as Promise<HeldChunk | undefined>);
+    if (held === undefined) return false;
+    await sink.take(held.keep(), signal);
     ahead.shift();
-    inbound.lease.release();
+    held.release();
     chunks += 1;
-    byteLength += length;
+    byteLength += held.length;
     return true;
   };
   try {
@@ -59,10 +74,7 @@ export async function inflow(origin: Origin, sink: ByteSink, flow: Flow): Promis
 }
 
 // Releases the memory of chunks that were not taken, when it is free.
-async function releaseAll(ahead: readonly Promise<Inbound | undefined>[]): Promise<void> {
-  for (const each of await Promise.allSettled(ahead)) {
-    if (each.status === 'rejected' || each.value === undefined) continue;
-    countAsHandled(each.value.arrived);
-    each.value.lease.release();
-  }
+async function releaseAll(ahead: readonly Promise<HeldChunk | undefined>[]): Promise<void> {
+  for (const each of await Promise.allSettled(ahead))
+    if (each.status === 'fulfilled') each.value?.release();
 }

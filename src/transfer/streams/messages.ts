@@ -1,5 +1,7 @@
 // The messages of a stream between two engines. The owner of a stream makes its token, and offers the memory of each
-// chunk when it is the chunk's turn. The other engine writes or reads the chunks.
+// chunk when it is the chunk's turn. The other engine writes or reads the chunks. Memory is taken for no chunk that the reader
+// has not asked for, and the reader takes memory for no chunk before the memory of the writer is filled. So nobody waits for
+// the program of a peer with memory that others wait for.
 import { Reader, Writer } from '../sealed.js';
 
 /** A message of a stream. */
@@ -11,7 +13,11 @@ export type StreamMessage =
   /** The side with the source: how many chunks and bytes there are. */
   | { readonly kind: 'end'; readonly chunks: number; readonly byteLength: number }
   /** The sender has failed, or uses the stream no more. */
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** The side that reads: how many chunks it has asked for since the stream was opened. */
+  | { readonly kind: 'wanted'; readonly chunks: number }
+  /** The peer that writes: for how many chunks it has filled memory since it has opened the stream. */
+  | { readonly kind: 'filled'; readonly chunks: number };
 
 /** A message, and the stream that it belongs to. */
 export interface AddressedMessage {
@@ -22,7 +28,7 @@ export interface AddressedMessage {
   readonly message: StreamMessage;
 }
 
-const KINDS = ['open', 'chunk', 'end', 'failed'] as const;
+const KINDS = ['open', 'chunk', 'end', 'failed', 'wanted', 'filled'] as const;
 const TO_OWNER = 0x10;
 const MAX_REASON = 1024; // bytes
 
@@ -34,6 +40,7 @@ export function encodeMessage({ stream, toOwner, message }: AddressedMessage): U
     .count(stream);
   if (message.kind === 'open') writer.count(message.chunk);
   if (message.kind === 'chunk') writer.count(message.index).bytes(Buffer.from(message.token));
+  if (message.kind === 'wanted' || message.kind === 'filled') writer.count(message.chunks);
   if (message.kind === 'end') writer.count(message.chunks).count(message.byteLength);
   if (message.kind === 'failed') writer.bytes(Buffer.from(message.reason).subarray(0, MAX_REASON));
   return writer.done();
@@ -64,6 +71,9 @@ function contentOf(
       return { kind, index: reader.count(), token: textOf(reader.bytes()) };
     case 'end':
       return { kind, chunks: reader.count(), byteLength: reader.count() };
+    case 'wanted':
+    case 'filled':
+      return { kind, chunks: reader.count() };
     case 'failed':
       return { kind, reason: textOf(reader.bytes()) };
     default:

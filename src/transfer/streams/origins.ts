@@ -17,7 +17,7 @@ async function inboundOf(
   length: number,
   begin: (lease: MemoryLease) => Promise<{ arrived: Promise<number> }>,
 ): Promise<Inbound> {
-  const lease = await pool.acquire(length, { signal, timeout });
+  const lease = await pool.acquireToReceive(length, { signal, timeout });
   try {
     return { lease, ...(await begin(lease)) };
   } catch (error) {
@@ -30,7 +30,6 @@ const inPlace = (transfer: Transfer, length: number) => transfer.then(() => leng
 
 /** Memory that a peer has offered for one read. */
 export class MemoryOrigin implements Origin {
-  readonly guesses = false;
   readonly #series: Series;
   readonly #limits: Limits;
   #left: number;
@@ -40,6 +39,8 @@ export class MemoryOrigin implements Origin {
     this.#limits = limits;
     this.#left = series.limit;
   }
+
+  ask(): void {}
 
   async next(): Promise<Inbound | undefined> {
     const length = Math.min(this.#limits.pool.size, this.#left);
@@ -57,11 +58,11 @@ export class MemoryOrigin implements Origin {
 
 /** A stream of a peer that offers the memory of each chunk. */
 export class PeerOrigin implements Origin {
-  readonly guesses = false;
   readonly #remote: RemoteEngine;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
   readonly #priority: Priority;
+  #index = 0;
 
   constructor(remote: RemoteEngine, end: StreamEnd, limits: Limits, priority: Priority) {
     this.#remote = remote;
@@ -70,14 +71,20 @@ export class PeerOrigin implements Origin {
     this.#priority = priority;
   }
 
+  ask(chunks: number): void {
+    this.#end.ask(chunks);
+  }
+
   async next(): Promise<Inbound | undefined> {
-    const token = await this.#end.nextToken('download');
+    const token = await this.#end.token(this.#index++);
     if (token === undefined) return undefined;
     const grant = this.#remote.grant(token);
     const { signal, timeout } = this.#limits;
     const options = { signal, timeout, priority: this.#priority };
     return inboundOf(this.#limits, grant.length, async (lease) => ({
-      arrived: inPlace(this.#remote.read(grant, lease, options), grant.length),
+      arrived: this.#end.explained(() =>
+        inPlace(this.#remote.read(grant, lease, options), grant.length),
+      ),
     }));
   }
 
@@ -88,7 +95,6 @@ export class PeerOrigin implements Origin {
 
 /** A stream of this engine, which offers memory for each chunk to the peer. */
 export class OfferedOrigin implements Origin {
-  readonly guesses = true;
   readonly #end: StreamEnd;
   readonly #limits: Limits;
   #index = 0;
@@ -98,31 +104,20 @@ export class OfferedOrigin implements Origin {
     this.#limits = limits;
   }
 
-  async next(): Promise<Inbound | undefined> {
-    const index = this.#index++;
-    if (index >= this.#end.chunks) return undefined;
-    const begun = inboundOf(this.#limits, this.#limits.pool.size, (lease) =>
-      this.#offer(lease, index),
-    );
-    return this.#unlessUnused(index, begun, undefined);
+  ask(chunks: number): void {
+    this.#end.ask(chunks);
   }
 
-  // The failure of a chunk that was begun after the last one is none. The peer may have left.
-  async #unlessUnused<T>(index: number, promise: Promise<T>, unused: T): Promise<T> {
-    try {
-      return await promise;
-    } catch (error) {
-      if (index < this.#end.chunks || this.#end.signal.aborted) throw error;
-      return unused;
-    }
+  async next(): Promise<Inbound | undefined> {
+    const index = this.#index++;
+    if (!(await this.#end.isFilled(index))) return undefined;
+    return inboundOf(this.#limits, this.#limits.pool.size, (lease) => this.#offer(lease, index));
   }
 
   async #offer(lease: MemoryLease, index: number): Promise<{ arrived: Promise<number> }> {
     const offer = await this.#end.offer(lease, 'write', index);
-    const arrived = offer.arrived.then(({ length }) => length);
-    const isUnused = this.#end.ended.then(({ chunks }) => (index < chunks ? arrived : 0));
-    const first = this.#end.wait(Promise.race([arrived, isUnused]), 'stream');
-    return { arrived: this.#unlessUnused(index, first, 0) };
+    const arrived = this.#end.explained(() => offer.arrived.then(({ length }) => length));
+    return { arrived: this.#end.wait(arrived, 'stream') };
   }
 
   async end(chunks: number, byteLength: number): Promise<void> {

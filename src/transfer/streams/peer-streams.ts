@@ -9,8 +9,10 @@ import { MemoryDestination, PeerDestination } from './destinations.js';
 import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
+import type { StreamReport } from './run.js';
+import { type StreamSource, sourceOf } from './sources.js';
 import { checkStreamOptions, type StreamOptions } from './stream-options.js';
-import { decodeStreamToken, isStreamToken } from './stream-token.js';
+import { decodeStreamToken, isStreamToken, type StreamToken } from './stream-token.js';
 import { TransferReadable } from './transfer-readable.js';
 import { TransferWritable } from './transfer-writable.js';
 
@@ -26,6 +28,21 @@ export class PeerStreams {
     this.#peer = peer;
     this.#context = context;
     this.#transfers = transfers;
+  }
+
+  /** Sends the bytes of a source. An argument that is wrong leaves the source and the token as they are. */
+  async upload(
+    source: StreamSource,
+    token: string | Grant,
+    given: StreamOptions,
+  ): Promise<StreamReport> {
+    this.#check(given);
+    if (isStreamToken(token))
+      this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
+    else this.#transfers.grant('write', token);
+    const bytes = sourceOf('source', source);
+    if (bytes.check) await bytes.check();
+    return this.writable(token, given).sendAll(bytes);
   }
 
   writable(token: string | Grant, given: StreamOptions): TransferWritable {
@@ -89,11 +106,15 @@ export class PeerStreams {
     return { series, flow: { pool, timeout, signal: controller.signal, fail } };
   }
 
+  #decode(access: Access, token: string): StreamToken {
+    const { id, secret } = this.#context;
+    return decodeStreamToken(token, access, { owner: this.#peer.identity, self: id, secret });
+  }
+
   #open(access: Access, token: string, { pool, signal, timeout }: Checked) {
-    const { id, secret, streams } = this.#context;
-    const engines = { owner: this.#peer.identity, self: id, secret };
-    const { stream, chunk } = decodeStreamToken(token, access, engines);
-    const end = streams.use(this.#peer, stream, { signal, timeout });
+    const content = this.#decode(access, token);
+    const end = this.#context.streams.use(this.#peer, content, { signal, timeout });
+    const { chunk } = content;
     const flow = end.flow(pool);
     end.tell({ kind: 'open', chunk: pool.size }).catch(flow.fail);
     return { end, chunk, flow };

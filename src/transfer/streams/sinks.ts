@@ -1,10 +1,12 @@
 import { FabricError } from '../../base/errors.js';
-import { writeAll } from '../../base/write-all.js';
+import { writeAll } from '../../base/file-bytes.js';
 import { errnoOf } from '../errors.js';
 import type { FileRange } from './file-range.js';
 
 /** Where the bytes of a stream go, in their order. */
 export interface ByteSink {
+  /** Resolves when the program wants bytes. If omitted, always. */
+  ready?(signal: AbortSignal): Promise<void>;
   /** Takes bytes. Resolves when their memory is free. */
   take(bytes: Uint8Array, signal: AbortSignal): Promise<void>;
 }

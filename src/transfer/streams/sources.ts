@@ -1,17 +1,23 @@
 import type { FileHandle } from 'node:fs/promises';
 import { checkBytes } from '../../base/checks.js';
-import { invalidArgType } from '../../base/errors.js';
+import { invalidArgType, invalidState } from '../../base/errors.js';
+import { bytesOf } from '../../base/views.js';
 import { within } from '../../base/wait-options.js';
 import { checkFileRange, type FileRange, isFileRange } from './file-range.js';
+import { FileSource } from './file-source.js';
 
 /** Bytes that a stream takes in their order. */
 export interface ByteSource {
+  /** Resolves to true when there are bytes, to false if there are no more. A file may say true at its end. */
+  ready(signal: AbortSignal): Promise<boolean>;
   /**
    * Puts the next bytes into `into`. Fills it, unless the bytes end, or `idle` resolves when there are some.
    *
    * @returns the number of bytes. 0: there are no more.
    */
   fill(into: Uint8Array, signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<number>;
+  /** Refuses a source that cannot have the bytes that were asked for. Called before fill(), or not at all. */
+  check?(): Promise<void>;
   /** Ends the source before all its bytes were taken. */
   cancel(): void;
 }
@@ -24,7 +30,7 @@ export type StreamSource =
   | FileRange;
 
 export function sourceOf(name: string, given: StreamSource): ByteSource {
-  if (isFileRange(given)) return new FileSource(checkFileRange(name, given));
+  if (isFileRange(given)) return new FileSource(name, checkFileRange(name, given));
   const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
   const isText = typeof given === 'string' || given instanceof Uint8Array;
   const iterator = isText
@@ -41,7 +47,8 @@ interface Destroyable {
 
 /** Bytes that come in parts of any length. */
 export abstract class PartwiseSource implements ByteSource {
-  protected part: Uint8Array = new Uint8Array();
+  #part: Uint8Array = new Uint8Array();
+  #left = 0;
 
   /** Waits for the next part. Returns false if there are no more, or if `idle` resolves first. */
   protected abstract next(
@@ -52,17 +59,39 @@ export abstract class PartwiseSource implements ByteSource {
   protected taken(): void {}
   abstract cancel(): void;
 
+  /** Adds the next part. */
+  protected add(part: Uint8Array): void {
+    this.#part = bytesOf(part);
+    this.#left = this.#part.length;
+  }
+
+  /** Whether a part has bytes that were not taken. */
+  protected get hasBytes(): boolean {
+    return this.#left > 0;
+  }
+
+  async ready(signal: AbortSignal): Promise<boolean> {
+    return this.hasBytes || this.next(signal, undefined);
+  }
+
   async fill(into: Uint8Array, signal: AbortSignal, idle?: Promise<unknown>): Promise<number> {
     let at = 0;
     while (at < into.length) {
-      if (this.part.length === 0 && !(await this.next(signal, at > 0 ? idle : undefined))) break;
-      const taken = this.part.subarray(0, into.length - at);
-      into.set(taken, at);
-      this.part = this.part.subarray(taken.length);
-      at += taken.length;
-      if (taken.length > 0 && this.part.length === 0) this.taken();
+      if (this.#left === 0 && !(await this.next(signal, at > 0 ? idle : undefined))) break;
+      at += this.#takeInto(into.subarray(at));
     }
     return at;
+  }
+
+  #takeInto(room: Uint8Array): number {
+    if (this.#left > 0 && this.#part.length === 0)
+      throw invalidState('the buffer of a chunk was detached or made shorter before it was sent');
+    const bytes = this.#part.subarray(0, room.length);
+    room.set(bytes);
+    this.#part = this.#part.subarray(bytes.length);
+    this.#left -= bytes.length;
+    if (this.#left === 0) this.taken();
+    return bytes.length;
   }
 }
 
@@ -96,7 +125,7 @@ class PartsSource extends PartwiseSource {
   }
 
   protected async next(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
-    while (this.part.length === 0) {
+    while (!this.hasBytes) {
       if (this.#isOver) return false;
       this.#asked ??= Promise.resolve(this.iterator.next());
       await eitherOf(this.#asked, idle, signal);
@@ -110,7 +139,7 @@ class PartsSource extends PartwiseSource {
 
   #take({ done, value }: IteratorResult<Uint8Array>): void {
     if (done) this.#isOver = true;
-    else this.part = checkBytes(`a part of ${this.#name}`, value);
+    else this.add(checkBytes(`a part of ${this.#name}`, value));
   }
 
   cancel(): void {
@@ -124,29 +153,3 @@ class PartsSource extends PartwiseSource {
 const PENDING = {};
 const isSettled = async (promise: Promise<unknown>) =>
   (await Promise.race([promise, PENDING])) !== PENDING;
-
-/** The bytes of a file. */
-class FileSource implements ByteSource {
-  readonly #range: FileRange;
-  #at: number;
-
-  constructor(range: FileRange) {
-    this.#range = range;
-    this.#at = range.start ?? 0;
-  }
-
-  async fill(into: Uint8Array): Promise<number> {
-    const { file, end = Number.MAX_SAFE_INTEGER } = this.#range;
-    const wanted = Math.min(into.length, end - this.#at);
-    let filled = 0;
-    while (filled < wanted) {
-      const { bytesRead } = await file.read(into, filled, wanted - filled, this.#at);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-      this.#at += bytesRead;
-    }
-    return filled;
-  }
-
-  cancel(): void {}
-}

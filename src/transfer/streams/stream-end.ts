@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { offAbort, onAbort, reasonOf } from '../../base/abort-signals.js';
 import { countAsHandled } from '../../base/cancellation.js';
 import { Deferred } from '../../base/deferred.js';
@@ -14,6 +15,9 @@ import type { Flow } from './outflow.js';
 
 /** The chunks and the bytes of a whole stream. */
 export type StreamEnding = Extract<StreamMessage, { kind: 'end' }>;
+
+// Milliseconds that the reason of a peer may arrive after the end of a transfer that the peer has ended.
+const REASON_DELAY = 250;
 
 // The most chunks that the peer may offer before they are asked for. It offers four at a time.
 const MAX_TOKENS = 64;
@@ -34,10 +38,10 @@ export class StreamEnd {
   readonly #stream: number;
   readonly #isOwner: boolean;
   readonly #opened = new Deferred<number>();
-  readonly #ended = new Deferred<StreamEnding>();
   readonly #tokens = new Map<number, string>(); // of chunks that nobody has asked for
-  #next = 0;
-  #awaited: Deferred<void> | undefined;
+  #wanted = 0;
+  #filled = 0;
+  #changed: Deferred<void> | undefined;
   #ending: StreamEnding | undefined;
   readonly #closed: () => void;
   #isClosed = false;
@@ -72,12 +76,15 @@ export class StreamEnd {
       case 'chunk':
         if (this.#tokens.size >= MAX_TOKENS) this.fail(tooMany());
         else this.#tokens.set(message.index, message.token);
-        this.#awaited?.resolve();
+        break;
+      case 'wanted':
+        this.#wanted = Math.max(this.#wanted, message.chunks);
+        break;
+      case 'filled':
+        this.#filled = Math.max(this.#filled, message.chunks);
         break;
       case 'end':
         this.#ending ??= message;
-        this.#ended.resolve(message);
-        this.#awaited?.resolve();
         break;
       case 'failed':
         this.#end(
@@ -86,6 +93,8 @@ export class StreamEnd {
           }),
         );
     }
+    this.#changed?.resolve();
+    this.#changed = undefined;
   }
 
   async tell(message: StreamMessage): Promise<void> {
@@ -100,14 +109,23 @@ export class StreamEnd {
     return within(promise, { signal: this.signal, timeout: this.timeout, unref: true }, call);
   }
 
+  /**
+   * Settles as the transfer of a chunk does. A peer that ends a stream also ends the offers of its chunks, and its message
+   * with the reason may arrive later than the end of an offer.
+   */
+  async explained<T>(transfer: () => PromiseLike<T>): Promise<T> {
+    try {
+      return await transfer();
+    } catch (error) {
+      await sleep(REASON_DELAY, undefined, { signal: this.signal }).catch(() => {}); // it is aborted
+      this.signal.throwIfAborted();
+      throw error;
+    }
+  }
+
   /** Resolves when the peer has opened the stream, to the most bytes of its chunks. */
   get opened(): Promise<number> {
     return this.#opened.promise;
-  }
-
-  /** Resolves when the peer has told how many chunks there are. */
-  get ended(): Promise<StreamEnding> {
-    return this.#ended.promise;
   }
 
   /** What the peer has told of the end. Undefined before it. */
@@ -125,19 +143,41 @@ export class StreamEnd {
     return this.#ending?.chunks ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The token of the next chunk. Undefined after the last one. */
-  async nextToken(call: string): Promise<string | undefined> {
-    const index = this.#next++;
-    for (;;) {
-      const token = this.#tokens.get(index);
-      if (token !== undefined) {
-        this.#tokens.delete(index);
-        return token;
-      }
-      if (index >= this.chunks) return undefined;
-      this.#awaited = new Deferred();
-      await this.wait(this.#awaited.promise, call);
+  /** Asks the peer for chunks. @param chunks how many since the stream was opened. */
+  ask(chunks: number): void {
+    if (!this.hasAll) this.announce({ kind: 'wanted', chunks });
+  }
+
+  /** Tells the peer something, and waits for nothing. */
+  announce(message: StreamMessage): void {
+    if (!this.#isClosed) this.tell(message).catch((error) => this.fail(error));
+  }
+
+  /** Waits for messages of the peer until something is so. */
+  async #until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) {
+      this.#changed ??= new Deferred();
+      await this.wait(this.#changed.promise, 'stream');
     }
+  }
+
+  /** Waits until the peer asks for a chunk. */
+  asked(index: number): Promise<void> {
+    return this.#until(() => index < this.#wanted);
+  }
+
+  /** Waits until the peer has filled its memory for a chunk. False: there is no such chunk. */
+  async isFilled(index: number): Promise<boolean> {
+    await this.#until(() => index < this.#filled || index >= this.chunks);
+    return index < this.chunks;
+  }
+
+  /** The token of a chunk. Undefined if there is no such chunk. */
+  async token(index: number): Promise<string | undefined> {
+    await this.#until(() => this.#tokens.has(index) || index >= this.chunks);
+    const token = this.#tokens.get(index);
+    this.#tokens.delete(index);
+    return token;
   }
 
   /** Offers the memory of a chunk to the peer, and tells it. */

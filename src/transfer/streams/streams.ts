@@ -4,6 +4,8 @@ import type { MemoryPool } from '../memory-pool.js';
 import type { RemoteEngine } from '../remote-engine.js';
 import { decodeMessage, encodeMessage } from './messages.js';
 import { StreamEnd } from './stream-end.js';
+import type { StreamToken } from './stream-token.js';
+import { UsedTokens } from './used-tokens.js';
 
 const POOL = { size: 4 * 1024 * 1024, count: 16 };
 
@@ -18,10 +20,13 @@ interface OpenStream {
   fail(error: unknown): void;
 }
 
+const keyOf = (peer: RemoteEngine, stream: number) => `${peer.id} ${stream}`;
+
 /** The open streams of an engine. */
 export class Streams {
   readonly #owned = new Map<number, StreamEnd>();
   readonly #used = new Map<string, StreamEnd>(); // by the owner and the number of the stream
+  readonly #usedTokens = new UsedTokens();
   readonly #ofMemory = new Set<OpenStream>();
   readonly #waits: (change: number) => void;
   readonly #makePool: (options: typeof POOL) => MemoryPool;
@@ -52,14 +57,23 @@ export class Streams {
     return { stream, end };
   }
 
+  /** @throws TransferError FI_EKEYREJECTED if the token of a stream was used before. */
+  checkUnused(peer: RemoteEngine, { stream }: Pick<StreamToken, 'stream'>): void {
+    if (this.#usedTokens.has(keyOf(peer, stream))) throw offerEnded();
+  }
+
   /**
    * Opens a stream of a peer.
    *
-   * @throws TransferError FI_EKEYREJECTED if it is open already.
+   * @throws TransferError FI_EKEYREJECTED if its token was used before.
    */
-  use(peer: RemoteEngine, stream: number, limits: StreamLimits): StreamEnd {
-    const key = `${peer.id} ${stream}`;
-    if (this.#used.has(key)) throw offerEnded();
+  use(
+    peer: RemoteEngine,
+    { stream, expires }: Pick<StreamToken, 'stream' | 'expires'>,
+    limits: StreamLimits,
+  ): StreamEnd {
+    const key = keyOf(peer, stream);
+    if (!this.#usedTokens.add(key, expires)) throw offerEnded();
     const end = new StreamEnd(peer, stream, false, limits, () => {
       this.#used.delete(key);
       this.#changed(peer, -1);
@@ -88,7 +102,7 @@ export class Streams {
     const addressed = decodeMessage(bytes);
     if (addressed === undefined) return;
     const { stream, toOwner, message } = addressed;
-    const end = toOwner ? this.#owned.get(stream) : this.#used.get(`${peer.id} ${stream}`);
+    const end = toOwner ? this.#owned.get(stream) : this.#used.get(keyOf(peer, stream));
     if (end !== undefined && end.peer.id === peer.id) end.arrived(message);
     else if (message.kind === 'open') this.#refuse(peer, stream).catch(() => {}); // it has left
   }

@@ -40,18 +40,30 @@ export class TransferReadable extends Readable {
   /** @internal */
   override _read(): void {
     this.#wanted?.resolve();
-    if (!this.#run.running) this.#start({ take: (bytes, signal) => this.#take(bytes, signal) });
+    if (this.#run.running) return;
+    this.#start({
+      ready: (signal) => this.#ready(signal),
+      take: async (bytes) => this.#take(bytes),
+    });
   }
 
-  // The program keeps the parts, so they are copies: the memory is that of the next chunk soon.
-  async #take(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  async #ready(signal: AbortSignal): Promise<void> {
+    if (this.#wanted === undefined) return;
+    await within(this.#wanted.promise, { signal, timeout: undefined }, 'stream');
+    this.#wanted = undefined;
+  }
+
+  // The program keeps the parts, so they are copies: the memory is that of the next chunk soon. They are made at once,
+  // although the program may read them much later, because others may wait for the memory.
+  #take(bytes: Uint8Array): void {
+    let isWanted = true;
     for (let at = 0; at < bytes.length; at += PART) {
       this.#wanted = new Deferred();
       const part = Buffer.allocUnsafeSlow(Math.min(PART, bytes.length - at));
       part.set(bytes.subarray(at, at + part.length));
-      if (this.push(part)) continue;
-      await within(this.#wanted.promise, { signal, timeout: undefined }, 'stream');
+      isWanted = this.push(part);
     }
+    if (isWanted) this.#wanted = undefined;
   }
 
   /** @internal */

@@ -22,9 +22,9 @@ class WrittenSource extends PartwiseSource {
   #arrival: Deferred<void> | undefined;
   #isOver = false;
 
-  /** @param callback is called when the bytes were copied. */
-  add(bytes: Uint8Array, callback: () => void): void {
-    this.part = bytes;
+  /** @param callback is called when the bytes were copied. There is at least one. */
+  write(bytes: Uint8Array, callback: () => void): void {
+    this.add(bytes);
     this.#callback = callback;
     this.#arrival?.resolve();
   }
@@ -42,7 +42,7 @@ class WrittenSource extends PartwiseSource {
     if (this.#isOver) return false;
     this.#arrival = new Deferred();
     await eitherOf(this.#arrival.promise, idle, signal);
-    return this.part.length > 0;
+    return this.hasBytes;
   }
 
   cancel(): void {}
@@ -69,7 +69,8 @@ export class TransferWritable extends Writable {
 
   /** @internal */
   override _write(bytes: Uint8Array, _encoding: string, callback: () => void): void {
-    this.#written.add(bytes, callback);
+    if (bytes.length === 0) return callback(); // an empty chunk is not the end
+    this.#written.write(bytes, callback);
     if (!this.#run.running) this.#start(this.#written);
   }
 
@@ -96,9 +97,13 @@ export class TransferWritable extends Writable {
    * @throws Error ERR_INVALID_STATE after write(); the error of the source; the errors of the stream.
    */
   async sendFrom(source: StreamSource): Promise<StreamReport> {
-    const bytes = sourceOf('source', source);
     if (this.#run.running || this.writableEnded || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
+    return this.sendAll(sourceOf('source', source));
+  }
+
+  /** @internal */
+  async sendAll(bytes: ByteSource): Promise<StreamReport> {
     this.on('error', () => {}); // the promise rejects
     const report = await this.#start(bytes);
     this.end();

@@ -1,0 +1,100 @@
+// Tokens of streams: each is for one stream, an argument that is wrong uses none up, and both sides learn why a stream has failed.
+import '../support/softefa.js';
+import { open } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
+import { slow } from '../support/cases.js';
+import { CHUNK, streamPair } from '../support/stream-pairs.js';
+
+const REFUSED = { code: 'FI_EKEYREJECTED', ambiguous: false };
+const ROUNDS = slow ? 500 : 20;
+
+const errorOf = (promise: PromiseLike<unknown>): Promise<Error & { code?: string }> =>
+  Promise.resolve(promise).then(
+    () => expect.fail('did not fail'),
+    (error) => error,
+  );
+
+describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
+  test('a token that was used is refused at once, before and after the end of its stream', async () => {
+    const { b, toA, toB } = await streamPair({ provider });
+    const parts = [Buffer.from('x')];
+    const unread = b.incoming({ from: toA });
+    const uploading = toB.upload(parts, unread.token);
+    await expect(toB.upload(parts, unread.token)).rejects.toMatchObject(REFUSED);
+    unread.resume();
+    await uploading;
+    await expect(toB.upload(parts, unread.token)).rejects.toMatchObject(REFUSED);
+    const outgoing = b.outgoing({ to: toA });
+    const download = buffer(toB.download(outgoing.token));
+    await outgoing.sendFrom(parts);
+    await download;
+    expect(() => toB.download(outgoing.token)).toThrow(expect.objectContaining(REFUSED));
+  });
+
+  test('an upload with an argument that is wrong leaves the token as it is', async () => {
+    const { b, toA, toB } = await streamPair({ provider });
+    const closed = await open('/dev/null');
+    await closed.close();
+    const short = await open('package.json');
+    onTestFinished(() => short.close());
+    const locked = new ReadableStream<Uint8Array>();
+    locked.getReader();
+    const throwing = {
+      [Symbol.asyncIterator]() {
+        throw new Error('no iterator');
+      },
+    };
+    const sources = [7, 'text', null, {}, closed, { file: short, end: 2 ** 40 }, locked, throwing];
+    const memory = await b.allocate(CHUNK);
+    const offer = await memory.offer({ access: 'write', to: toA });
+    const incoming = b.incoming({ from: toA });
+    const received = buffer(incoming);
+    for (const { token } of [incoming, offer]) {
+      for (const source of sources) await errorOf(toB.upload(source as never, token));
+      await errorOf(toB.upload([], token, { timeout: -1 }));
+      await errorOf(toB.upload([], token, { signal: AbortSignal.abort() }));
+      await toB.upload([Buffer.from('bytes')], token);
+    }
+    expect(String(await received)).toBe('bytes');
+    expect((await offer.arrived).length).toBe(5);
+    const source = new ReadableStream<Uint8Array>();
+    await errorOf(toB.upload(source, incoming.token));
+    expect(source.locked).toBe(false);
+  });
+
+  test('whenever a side destroys a stream, the peer learns the reason', async () => {
+    const { b, toA, toB, poolA, poolB } = await streamPair({ provider });
+    const part = pattern(CHUNK);
+    const endless = function* () {
+      for (;;) yield part;
+    };
+    for (let round = 0; round < ROUNDS; round++) {
+      const isUpload = round % 2 === 0;
+      const own = isUpload
+        ? b.incoming({ from: toA, pool: poolB })
+        : b.outgoing({ to: toA, pool: poolB });
+      const theirs = isUpload
+        ? toB.writable(own.token, { pool: poolA })
+        : toB.download(own.token, { pool: poolA });
+      const [writer, reader] = isUpload ? [theirs, own] : [own, theirs];
+      const sent = errorOf(
+        (writer as typeof theirs & { sendFrom(of: unknown): Promise<unknown> }).sendFrom(endless()),
+      );
+      const [destroyed, peer] = round % 4 < 2 ? [own, theirs] : [theirs, own];
+      const failed = new Promise<Error>((resolve) => peer.on('error', resolve));
+      const reason = new Error(`reason ${round}`);
+      destroyed.on('error', () => {});
+      let chunks = 0;
+      (reader as typeof own).on('data', () => {
+        if (++chunks > round % 5) destroyed.destroy(reason);
+      });
+      const error = await failed;
+      expect(error).toMatchObject({ code: 'FI_ECONNABORTED' });
+      expect(error.message).toContain(reason.message);
+      await sent;
+    }
+    await expect.poll(() => [poolA.stats().leased, poolB.stats().leased]).toEqual([0, 0]);
+  });
+});
