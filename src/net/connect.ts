@@ -1,6 +1,8 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { inThisContext, withoutContext } from '../base/async-context.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
@@ -17,7 +19,7 @@ export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
   readonly port: number;
   /** Options of tls.connect(), if the server listens with TLS. */
   readonly tls?: ConnectionOptions;
-  /** Milliseconds for the connection and the agreement. Default: 5000. */
+  /** Milliseconds for the connection and the agreement. The agreement has at least 1000 of them. Default: 5000. */
   readonly connectTimeout?: number;
   /** Milliseconds without activity until the socket emits 'timeout'. */
   readonly timeout?: number;
@@ -25,6 +27,10 @@ export interface ConnectOptions extends FabricSocketOptions, FabricOptions {
 
 /** Milliseconds for a connection and an agreement. */
 export const CONNECT_TIMEOUT = 5000;
+/** Milliseconds for an agreement, on the side of the server: the event loop of a client may be busy for some time. */
+export const AGREEMENT_TIMEOUT = 30_000;
+/** The least milliseconds of the second step: the event loop may have been busy during the first one. */
+const MIN_STEP = 1000;
 
 // The sessions that connect() of this thread has opened, by what they were opened with.
 const sessions = new Map<string, Promise<Session>>();
@@ -73,23 +79,22 @@ export async function upgrade(
     return new FabricSocket(options).open(session);
   }
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
-      until - performance.now(),
+    const limit = new TimeLimit(timeLeft(until, timeout), () =>
+      session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
     );
     session.onEnd = (error) => {
-      clearTimeout(timer);
+      limit.clear();
       reject(error);
     };
-    session.opened = (stream) => {
-      clearTimeout(timer);
+    session.opened = inThisContext((stream) => {
+      limit.clear();
       session.onEnd = session.opened = undefined;
       const socket = FabricSocket.accepted(session, stream, options);
       session.answer(stream, 0);
       resolve(socket);
       // The peer may end, although nobody reads.
       setImmediate(() => socket.isPaused() || socket.read(0));
-    };
+    });
     session.start();
   });
 }
@@ -105,24 +110,24 @@ function sessionTo(options: ConnectOptions): Promise<Session> {
   const forget = () => {
     if (sessions.get(key) === opening) sessions.delete(key);
   };
-  const opening = openTraced(options, forget);
+  const opening = openTraced(options, () => withoutContext(() => open(options, forget)));
   sessions.set(key, opening);
   opening.catch(forget);
   return opening;
 }
 
 async function openOfOneSocket(options: ConnectOptions): Promise<Session> {
-  const session = await openTraced(options);
+  const session = await openTraced(options, () => open(options, () => {}));
   session.isOfOneSocket = true;
   return session;
 }
 
-function openTraced(options: ConnectOptions, ended: () => void = () => {}): Promise<Session> {
-  if (!tracedConnects.hasSubscribers) return open(options, ended);
+function openTraced(options: ConnectOptions, start: () => Promise<Session>): Promise<Session> {
+  if (!tracedConnects.hasSubscribers) return start();
   const { host = 'localhost', port, provider } = options;
   const message = { host, port, provider };
   const trace = new Trace<NetSessionState, ConnectTraceMessage>(tracedConnects, message);
-  const opening = open(options, ended);
+  const opening = start();
   trace.returned();
   opening.then(
     (session) => trace.succeeded(session.state()),
@@ -141,7 +146,7 @@ async function open(options: ConnectOptions, ended: () => void): Promise<Session
   );
   control.setNoDelay(true);
   try {
-    const session = await meet(control, options, Math.max(1, until - performance.now()));
+    const session = await meet(control, options, timeLeft(until, connectTimeout));
     session.onEnd = ended;
     session.start();
     return session;
@@ -203,6 +208,11 @@ async function portsFor(
   return { failure: connectionError('ENOBUFS', 'the endpoint has no room for more sessions') };
 }
 
+/** The milliseconds until `until`, and at least those of a step. */
+function timeLeft(until: number, timeout: number): number {
+  return Math.max(Math.min(timeout, MIN_STEP), until - performance.now());
+}
+
 function letGo(ports: Ports | undefined, session: number): void {
   ports?.leave(session);
   ports?.release();
@@ -210,17 +220,17 @@ function letGo(ports: Ports | undefined, session: number): void {
 
 function connected(control: Socket, event: string, timeout: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const limit = new TimeLimit(timeout, () => {
       const detail = `no connection within ${timeout} ms`;
       control.destroy(connectionError('ETIMEDOUT', detail, 'connect'));
-    }, timeout);
+    });
     const onError = (error: Error) => {
-      clearTimeout(timer);
+      limit.clear();
       reject(error);
     };
     control.once('error', onError);
     control.once(event, () => {
-      clearTimeout(timer);
+      limit.clear();
       control.off('error', onError);
       resolve(control);
     });

@@ -1,10 +1,12 @@
 import { addAbortSignal } from 'node:stream';
+import { inThisContext } from '../base/async-context.js';
 import { connectionError, errorOfPeer } from './errors.js';
 import { MemoryReader, type OnRead } from './onread.js';
+import { OwnerInContext } from './owner-in-context.js';
 import type { Session } from './session.js';
 import { SessionDuplex } from './session-duplex.js';
 import { SocketTimeout } from './socket-timeout.js';
-import { Mode, type StreamOwner } from './stream.js';
+import { Mode } from './stream.js';
 
 /** Options of a {@link FabricSocket}. */
 export interface FabricSocketOptions {
@@ -27,7 +29,7 @@ interface Unsent {
   readonly chunks: readonly Uint8Array[];
   index: number;
   from: number;
-  readonly done: Done;
+  done: Done;
 }
 
 /** A stream of bytes between two processes, used as a net.Socket is. */
@@ -94,11 +96,17 @@ export class FabricSocket extends SessionDuplex {
     const { port, host } =
       Object(first) === first ? (first as Record<string, unknown>) : { port: first, host: second };
     this.connecting = true;
+    this.joinCall();
     this.#connector(port, host).then(
       (session) => this.#open(session, Mode.Bytes),
       (error) => void this.destroy(error),
     );
     return this;
+  }
+
+  /** @internal From now on, events belong to the async context of the caller. */
+  joinCall(): void {
+    this.#owner.join();
   }
 
   /** @internal Opens a stream of a session. */
@@ -127,7 +135,7 @@ export class FabricSocket extends SessionDuplex {
     if (this.#isReferenced) session.hold(1);
   }
 
-  readonly #owner: StreamOwner = {
+  readonly #owner = new OwnerInContext({
     accepted: () => {
       if (this.destroyed) return;
       this.connecting = false;
@@ -159,7 +167,7 @@ export class FabricSocket extends SessionDuplex {
       this.stream = 0;
       this.destroy(error);
     },
-  };
+  });
 
   /** @internal */
   override _read(): void {
@@ -259,6 +267,7 @@ export class FabricSocket extends SessionDuplex {
     this.#unsent = { chunks, index: 0, from: 0, done };
     this.#unsentBytes = chunks.reduce((sum, { length }) => sum + length, 0);
     if (!this.connecting) this.#sendUnsent();
+    if (this.#unsent) this.#unsent.done = inThisContext(done);
   }
 
   // Never waits for the peer's reader while the session has room for the bytes.
@@ -311,8 +320,8 @@ export class FabricSocket extends SessionDuplex {
         ? connectionError('ERR_SOCKET_CLOSED_BEFORE_CONNECTION', 'the socket has not connected')
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
-    done(error);
-    process.nextTick(() => this.emit('close', error !== null));
+    this.#owner.run(() => done(error));
+    process.nextTick(() => this.#owner.run(() => this.emit('close', error !== null)));
   }
 
   /** Destroys the socket when everything that was written has been accepted. */

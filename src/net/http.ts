@@ -17,7 +17,9 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { inThisContext, withoutContext } from '../base/async-context.js';
+import { TimeLimit } from '../base/time-limit.js';
+import { AGREEMENT_TIMEOUT, CONNECT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
@@ -53,12 +55,12 @@ async function accept(server: Server, socket: Duplex, head: Buffer, options: Fab
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL}\r\n\r\n`,
   );
   if (head.length > 0) socket.unshift(head);
-  const session = await meet(socket, options, CONNECT_TIMEOUT, 'server');
-  session.opened = (stream) => {
+  const session = await meet(socket, options, AGREEMENT_TIMEOUT, 'server');
+  session.opened = inThisContext((stream) => {
     const accepted = FabricSocket.accepted(session, stream, { allowHalfOpen: true });
     session.answer(stream, 0);
     server.emit(socketEvent(server), accepted);
-  };
+  });
   session.start();
 }
 
@@ -83,6 +85,11 @@ export function answerWithoutUpgrade(
 type Wanted = ClientRequestArgs &
   ConnectionOptions & { readonly _defaultAgent?: { readonly protocol?: string } };
 
+/** An agent, as http.request() calls it. */
+interface AddsRequests {
+  addRequest(request: ClientRequest, ...rest: unknown[]): void;
+}
+
 type Created = (error: Error | null, socket?: Duplex) => void;
 
 /** An agent for `http.request()` and `https.request()` whose connections travel over the fabric, if the server offers it. */
@@ -105,6 +112,14 @@ export class FabricAgent extends Agent {
       : super.getName(wanted as never);
   }
 
+  /** @internal A connection that is used again belongs to the request that uses it. */
+  addRequest(request: ClientRequest, ...rest: unknown[]): void {
+    request.once('socket', (socket) => {
+      if (socket instanceof FabricSocket) socket.joinCall();
+    });
+    (Agent.prototype as unknown as AddsRequests).addRequest.call(this, request, ...rest);
+  }
+
   /** @internal */
   override createConnection(wanted: Wanted, created: Created): undefined {
     this.#session(wanted).then(
@@ -120,7 +135,7 @@ export class FabricAgent extends Agent {
     const known = this.#sessions.get(key);
     if (known !== undefined) return known;
     const forget = () => this.#sessions.delete(key);
-    const opening = this.#upgrade(wanted, forget);
+    const opening = withoutContext(() => this.#upgrade(wanted, forget));
     this.#sessions.set(key, opening);
     opening.catch(forget);
     return opening;
@@ -142,9 +157,10 @@ export class FabricAgent extends Agent {
     const request = isSecure(wanted)
       ? requestHttps(options as RequestOptions)
       : requestHttp(options as ClientRequestArgs);
-    request.setTimeout(CONNECT_TIMEOUT, () =>
+    const limit = new TimeLimit(CONNECT_TIMEOUT, () =>
       request.destroy(connectionError('ETIMEDOUT', 'no answer', 'connect')),
     );
+    for (const event of ['response', 'upgrade', 'error']) request.once(event, () => limit.clear());
     request.end();
     return this.#upgraded(request, ended);
   }

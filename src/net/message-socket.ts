@@ -7,10 +7,11 @@ import { connectionError, errorOfPeer } from './errors.js';
 import { Handover } from './handover.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
+import { OwnerInContext } from './owner-in-context.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
 import type { Session } from './session.js';
 import { socketStateOf } from './session-state.js';
-import { Mode, type StreamOwner } from './stream.js';
+import { Mode } from './stream.js';
 
 /** Options of a {@link MessageSocket}. */
 export interface MessageSocketOptions {
@@ -129,7 +130,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     }
   }
 
-  readonly #owner: StreamOwner = {
+  readonly #owner = new OwnerInContext({
     accepted: () => {
       this.#open();
       this.emit('connect');
@@ -156,7 +157,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       else this.#writer.fail(connectionError('EPIPE', 'the peer is gone', 'write'));
       this.#wake();
     },
-  };
+  });
 
   /**
    * Sends a message: bytes, or a text in UTF-8. The promise resolves when the bytes may be changed and there is room for
@@ -303,10 +304,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#writer.fail(this.#error);
     this.#handover.fail(this.#error);
     this.#wake();
-    process.nextTick(() => {
-      if (error && this.listenerCount('error') > 0) this.emit('error', error);
-      this.emit('close', error);
-    });
+    process.nextTick(() =>
+      this.#owner.run(() => {
+        if (error && this.listenerCount('error') > 0) this.emit('error', error);
+        this.emit('close', error);
+      }),
+    );
   }
 
   /** Whether it was destroyed, or has failed. */

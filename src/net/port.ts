@@ -1,3 +1,4 @@
+import { withoutContext } from '../base/async-context.js';
 import { expecting } from '../base/channels.js';
 import { checkInteger } from '../base/checks.js';
 import { FabricError } from '../base/errors.js';
@@ -114,7 +115,7 @@ export class Port implements RequestOwner {
     const key = JSON.stringify([provider, driver, node, domain, number, interval, limit]);
     let opened = Port.#ports.get(key);
     if (opened === undefined || opened.port?.isWorn) {
-      opened = new Opened(Port.#open(options, { interval, limit }));
+      opened = new Opened(withoutContext(() => Port.#open(options, { interval, limit })));
       Port.#ports.set(key, opened);
     }
     opened.users += 1;

@@ -6,7 +6,8 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { CallContext, inThisContext } from '../base/async-context.js';
+import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import { numberOf } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
@@ -26,7 +27,7 @@ export interface ServerOptions
   readonly pauseOnConnect?: boolean;
   /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
   readonly maxSessions?: number;
-  /** Milliseconds for the agreement. Default: 5000. */
+  /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
   readonly agreementTimeout?: number;
 }
 
@@ -52,6 +53,8 @@ export class FabricServer extends EventEmitter {
   readonly #listener: Server;
   readonly #sessions = new Set<Session>();
   readonly #sockets = new Set<FabricSocket | MessageSocket>();
+  /** That of listen(). */
+  #context = new CallContext();
   #agreements = 0;
   #isClosing = false;
   #hasClosed = false;
@@ -78,6 +81,7 @@ export class FabricServer extends EventEmitter {
 
   /** The arguments are those of net.Server's listen(). */
   listen(...args: ListenArguments): this {
+    this.#context = new CallContext();
     this.#isClosing = this.#hasClosed = false;
     if (this.#options.provider !== undefined) this.#openPorts();
     (this.#listener.listen as (...args: unknown[]) => Server)(...args);
@@ -122,7 +126,7 @@ export class FabricServer extends EventEmitter {
   /** Accepts no more sockets. Emits 'close' when all have ended. */
   close(callback?: (error?: Error) => void): this {
     if (callback) {
-      if (this.listening) this.once('close', callback);
+      if (this.listening) this.once('close', inThisContext(callback));
       else
         process.nextTick(
           callback,
@@ -152,13 +156,14 @@ export class FabricServer extends EventEmitter {
     this.#agreements += 1;
     control.setNoDelay(true);
     try {
-      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
+      const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
       const session = await meet(control, this.#options, timeout, 'server');
       session.onEnd = () => {
         this.#sessions.delete(session);
         this.#closeIfIdle();
       };
-      session.opened = (stream, mode) => this.#opened(session, stream, mode);
+      session.opened = (stream, mode) =>
+        this.#context.run(() => this.#opened(session, stream, mode));
       this.#sessions.add(session);
       session.start();
       if (this.#isClosing) session.close();
@@ -212,7 +217,7 @@ export class FabricServer extends EventEmitter {
     if (!this.#isClosing || this.listening || this.#hasClosed) return;
     if (this.#sockets.size > 0) return;
     this.#hasClosed = true;
-    this.emit('close');
+    this.#context.run(() => this.emit('close'));
   }
 }
 

@@ -4,6 +4,7 @@ import { checkMilliseconds } from '../base/checks.js';
 export class SocketTimeout {
   readonly #expired: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #expiring: NodeJS.Immediate | undefined;
   #milliseconds = 0;
 
   constructor(expired: () => void) {
@@ -18,11 +19,20 @@ export class SocketTimeout {
   set(milliseconds: number): void {
     this.#milliseconds = checkMilliseconds('milliseconds', milliseconds);
     clearTimeout(this.#timer);
-    this.#timer = milliseconds > 0 ? setTimeout(this.#expired, milliseconds).unref() : undefined;
+    clearImmediate(this.#expiring);
+    this.#timer = milliseconds > 0 ? setTimeout(this.#fire, milliseconds).unref() : undefined;
   }
+
+  // If the event loop was busy, what has arrived waits behind the timer.
+  readonly #fire = (): void => {
+    this.#expiring = setImmediate(this.#expired);
+  };
 
   /** The socket was active. */
   refresh(): void {
     this.#timer?.refresh();
+    if (this.#expiring === undefined) return;
+    clearImmediate(this.#expiring);
+    this.#expiring = undefined;
   }
 }

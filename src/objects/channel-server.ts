@@ -1,10 +1,12 @@
 // The server's half of channel.ts.
+
 import { closeSync, read as readWithCallback } from 'node:fs';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
+import { inThisContext } from '../base/async-context.js';
 import { answerWithoutUpgrade } from '../net/http.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
@@ -69,13 +71,13 @@ class Channel {
   constructor(service: ObjectService, socket: Socket, head: Buffer, closed: () => void) {
     this.#service = service;
     this.#link = new Link(socket, head, MAX_REQUEST, {
-      message: (bytes) => {
+      message: inThisContext((bytes) => {
         try {
           this.#take(bytes);
         } catch {
           this.close(); // it does not speak this protocol
         }
-      },
+      }),
       closed: () => {
         this.#gone.abort();
         for (const call of this.#calls.values()) call.abort();

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { CallContext } from '../../base/async-context.js';
 import { Deferred } from '../../base/deferred.js';
 import { invalidState } from '../../base/errors.js';
 import { within } from '../../base/wait-options.js';
@@ -20,6 +21,7 @@ export interface IncomingFlow extends StreamFlow {
 export class TransferReadable extends Readable {
   readonly #flow: IncomingFlow;
   readonly #run: Run;
+  readonly #context = new CallContext();
   #wanted: Deferred<void> | undefined;
 
   /** @internal */
@@ -40,7 +42,8 @@ export class TransferReadable extends Readable {
   /** @internal */
   override _read(): void {
     this.#wanted?.resolve();
-    if (!this.#run.running) this.#start({ take: (bytes, signal) => this.#take(bytes, signal) });
+    if (this.#run.running) return;
+    this.#context.run(() => this.#start({ take: (bytes, signal) => this.#take(bytes, signal) }));
   }
 
   // The program keeps the parts, so they are copies: the memory is that of the next chunk soon.
@@ -56,7 +59,7 @@ export class TransferReadable extends Readable {
 
   /** @internal */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#run.end(error, callback);
+    this.#context.run(() => this.#run.end(error, callback));
   }
 
   /**
