@@ -1,4 +1,5 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import type { EventEmitter } from 'node:events';
 
 // The context in which this module was loaded, until the addon is there: JavaScript cannot leave all contexts.
 let leave: <T>(call: () => T) => T = AsyncLocalStorage.snapshot();
@@ -23,6 +24,31 @@ export class CallContext {
   /** Calls a function in the context. */
   run<A extends unknown[], T>(call: (...args: A) => T, ...args: A): T {
     return this.#resource.runInAsyncScope(call, undefined, ...args);
+  }
+}
+
+/** The context of the last listen() of a server of Node.js; before that of this call. */
+export class ListenContext {
+  readonly #server: EventEmitter;
+  #context = new CallContext();
+
+  constructor(server: EventEmitter) {
+    this.#server = server;
+    server.on('listening', this.#listens);
+  }
+
+  readonly #listens = (): void => {
+    this.#context = new CallContext();
+  };
+
+  /** Calls a function in the context. */
+  run(call: () => void): void {
+    this.#context.run(call);
+  }
+
+  /** Follows the server no more. */
+  close(): void {
+    this.#server.off('listening', this.#listens);
   }
 }
 

@@ -17,7 +17,7 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { inThisContext, withoutContext } from '../base/async-context.js';
+import { inThisContext, ListenContext, withoutContext } from '../base/async-context.js';
 import { TimeLimit } from '../base/time-limit.js';
 import { AGREEMENT_TIMEOUT, CONNECT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
@@ -36,13 +36,16 @@ export function attach(server: Server | SecureServer, options: FabricOptions = {
     if (server.listenerCount('upgrade') === 1)
       answerWithoutUpgrade(server, request, socket as Socket);
   });
+  const context = new ListenContext(server);
   // Not in the listener, because other listeners would see the request, and those of WebSockets refuse it.
   const emit = server.emit.bind(server) as (event: unknown, ...args: unknown[]) => boolean;
   server.emit = ((event: unknown, ...args: unknown[]) => {
     if (event === 'upgrade') {
       const [request, socket, head] = args as [IncomingMessage, Duplex, Buffer];
       if (request.headers.upgrade === PROTOCOL) {
-        accept(server, socket, head, options).catch(() => socket.destroy());
+        context.run(() => {
+          accept(server, socket, head, options).catch(() => socket.destroy());
+        });
         return true;
       }
     }

@@ -67,9 +67,7 @@ export class FabricServer extends EventEmitter {
     this.#listener = tls ? createTlsServer(tls) : createTcpServer();
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
-      this.#listener.on(event, (...args) => {
-        this.emit(event, ...args);
-      });
+      this.#listener.on(event, (...args) => this.#context.run(() => this.emit(event, ...args)));
     }
     this.#listener.on('close', () => this.#closeIfIdle());
   }

@@ -6,7 +6,7 @@ import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
-import { inThisContext } from '../base/async-context.js';
+import { inThisContext, ListenContext } from '../base/async-context.js';
 import { answerWithoutUpgrade } from '../net/http.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
@@ -40,13 +40,18 @@ export class Channels {
 
   /** Takes connections of a server that ask for a channel. Returns what ends that. */
   attach(server: Server | SecureServer): () => void {
+    const context = new ListenContext(server);
     const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (request.headers.upgrade === CHANNEL) this.#accept(socket as Socket, head);
+      if (request.headers.upgrade === CHANNEL)
+        context.run(() => this.#accept(socket as Socket, head));
       else if (server.listenerCount('upgrade') === 1)
         answerWithoutUpgrade(server, request, socket as Socket);
     };
     server.on('upgrade', upgrade);
-    return () => server.off('upgrade', upgrade);
+    return () => {
+      server.off('upgrade', upgrade);
+      context.close();
+    };
   }
 
   #accept(socket: Socket, head: Buffer): void {
