@@ -3,11 +3,15 @@
 import '../support/softefa.js';
 import { EventEmitter, once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type ClientRequest, createServer as createHttp, get, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  createServer as createHttp,
+  get,
+  type IncomingMessage,
+} from 'node:http';
 import { type AddressInfo, connect as connectTcp } from 'node:net';
 import { ObjectClient } from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
-import { OwnerInContext } from '../../dist/net/owner-in-context.js';
 import {
   attach,
   type ConnectOptions,
@@ -18,6 +22,7 @@ import {
   type MessageSocket,
   type ServerOptions,
 } from '../../dist/net/index.js';
+import { OwnerInContext } from '../../dist/net/owner-in-context.js';
 import { allIn, as, Seen } from '../support/async-contexts.js';
 import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
 import { HOST } from '../support/net-pair.js';
@@ -100,7 +105,9 @@ async function messageSockets(ofClient: Partial<ConnectOptions> = SHM) {
 }
 
 /** A request over the connection of an earlier request. */
-async function request(use: (request: ClientRequest, seen: Seen) => Promise<unknown>): Promise<Seen> {
+async function request(
+  use: (request: ClientRequest, seen: Seen) => Promise<unknown>,
+): Promise<Seen> {
   const seen = new Seen();
   const http = createHttp((incoming, response) => {
     seen.note('request');

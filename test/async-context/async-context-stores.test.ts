@@ -2,7 +2,7 @@
 import '../support/softefa.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
-import { get, createServer as createHttp, type IncomingMessage } from 'node:http';
+import { createServer as createHttp, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -25,11 +25,16 @@ async function first(call: () => Promise<unknown>): Promise<WeakRef<object>> {
 async function isCollected(store: WeakRef<object>): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  for (let rounds = 0; rounds < 50 && store.deref() !== undefined; rounds += 1) {
-    await new Promise((resolve) => setImmediate(resolve));
+  let isGone = false;
+  const registry = new FinalizationRegistry(() => {
+    isGone = true;
+  });
+  registry.register(store.deref() as object, undefined);
+  for (let rounds = 0; rounds < 300 && !isGone; rounds += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
     collect();
   }
-  return store.deref() === undefined;
+  return isGone;
 }
 
 const closed = (emitter: { once(event: 'close', call: () => void): unknown }): Promise<void> =>
@@ -71,9 +76,10 @@ test('the session of an agent', async () => {
   const { port } = http.address() as AddressInfo;
   const ask = async () => {
     const sent = get({ host: HOST, port, agent });
+    const isClosed = closed(sent);
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     response.resume();
-    await closed(sent);
+    await isClosed;
   };
   const store = await first(ask);
   await ask();
