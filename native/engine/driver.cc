@@ -16,13 +16,10 @@ std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& op
 }
 
 Drain::Drain(napi_env env, napi_value function) : env_(env) {
-  napi_value name;
   napi_value receiver;
-  napi_create_string_utf8(env, "libfabric", NAPI_AUTO_LENGTH, &name);
   napi_create_object(env, &receiver);
   napi_create_reference(env, function, 1, &function_);
   napi_create_reference(env, receiver, 1, &receiver_);
-  napi_async_init(env, receiver, name, &context_);
 }
 
 void Drain::operator()() const {
@@ -32,9 +29,10 @@ void Drain::operator()() const {
   napi_value receiver = nullptr;
   napi_get_reference_value(env_, function_, &function);
   napi_get_reference_value(env_, receiver_, &receiver);
+  // Without an async context: what is shared by many calls runs in that of none.
   // Fails while the environment is being torn down. There is no caller to report that to.
   const napi_status status =
-      napi_make_callback(env_, context_, receiver, function, 0, nullptr, nullptr);
+      napi_make_callback(env_, nullptr, receiver, function, 0, nullptr, nullptr);
   if (status == napi_pending_exception) {
     napi_value error;
     if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
@@ -48,7 +46,6 @@ void Drain::release() {
   if (function_ == nullptr) return;
   napi_delete_reference(env_, std::exchange(function_, nullptr));
   napi_delete_reference(env_, std::exchange(receiver_, nullptr));
-  napi_async_destroy(env_, std::exchange(context_, nullptr));
 }
 
 std::shared_ptr<Driver> makeManualDriver() { return std::make_shared<Driver>(); }

@@ -46,7 +46,6 @@ class Drain {
   napi_env env_;
   napi_ref function_ = nullptr;
   napi_ref receiver_ = nullptr;
-  napi_async_context context_ = nullptr;
 };
 
 // Decides when an engine runs. The engine is the same with each driver.

@@ -22,9 +22,18 @@ Napi::Value initialize(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// withoutContext(function): calls it in no async context. Returns its result.
+Napi::Value withoutContext(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  napi_value result = nullptr;  // stays so if the function throws
+  napi_make_callback(env, nullptr, Napi::Object::New(env), info[0], 0, nullptr, &result);
+  return {env, result};
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(std::make_unique<Addon>().release());
   exportFunction<initialize>(exports, "initialize");
+  exportFunction<withoutContext>(exports, "withoutContext");
   exportInfo(exports);
   exportFabric(exports);
   exportDomain(exports);

@@ -1,5 +1,6 @@
 import { offAbort, onAbort, reasonOf } from './abort-signals.js';
 import { Deferred } from './deferred.js';
+import { TimeLimit } from './time-limit.js';
 import type { Wait } from './wait-options.js';
 
 /** A pending call of next(), and the iterator that it belongs to. */
@@ -184,12 +185,12 @@ export class Arrivals<T> {
     this.#calls.push(call);
     this.#owner.waits?.(1);
     if (timeout === undefined) return promise;
-    const timer = setTimeout(() => {
+    const limit = new TimeLimit(timeout, () => {
       this.#remove((each) => each === call);
       this.#reject(call, this.#owner.overdue?.(timeout));
-    }, timeout);
-    if (this.#unref) timer.unref();
-    return promise.finally(() => clearTimeout(timer));
+    });
+    if (this.#unref) limit.unref();
+    return promise.finally(() => limit.clear());
   }
 }
 

@@ -1,3 +1,6 @@
+import { withoutContext } from './async-context.js';
+import { graceAfter } from './time-limit.js';
+
 /**
  * Calls that expire at different times, with one timer. It stays when its call has ended, so that calls that end in
  * time make no timers.
@@ -41,7 +44,7 @@ export class Timeouts<Call> {
 
   #set(at: number, milliseconds: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#expire, milliseconds);
+    this.#timer = withoutContext(() => setTimeout(this.#fire, milliseconds));
     this.#firesAt = at;
     this.#update();
   }
@@ -51,6 +54,11 @@ export class Timeouts<Call> {
     if (this.#keepsLoop && this.#due.size > 0) this.#timer?.ref();
     else this.#timer?.unref();
   }
+
+  readonly #fire = (): void => {
+    this.#timer = setTimeout(this.#expire, graceAfter(this.#firesAt));
+    this.#update();
+  };
 
   readonly #expire = (): void => {
     this.#firesAt = Number.POSITIVE_INFINITY;

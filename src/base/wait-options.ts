@@ -2,6 +2,7 @@ import { checkSignal, offAbort, onAbort, reasonOf } from './abort-signals.js';
 import { checkMilliseconds, checkNames, checkObject, namesOf } from './checks.js';
 import { errnoByCode } from './error-codes.js';
 import { FabricError } from './errors.js';
+import { TimeLimit } from './time-limit.js';
 
 /** How long a call may wait. */
 export interface WaitOptions {
@@ -55,7 +56,7 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
   if (signal === undefined && timeout === undefined) return promise;
   promise.catch(() => {}); // it may reject after the end of the wait
   if (signal?.aborted) throw reasonOf(signal);
-  let timer: NodeJS.Timeout | undefined;
+  let limit: TimeLimit | undefined;
   let leave = () => {};
   const end = new Promise<never>((_, reject) => {
     if (signal !== undefined) {
@@ -63,14 +64,14 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
       onAbort(signal, leave);
     }
     if (timeout !== undefined) {
-      timer = setTimeout(() => reject(timedOut(syscall, timeout)), timeout);
-      if (wait.unref) timer.unref();
+      limit = new TimeLimit(timeout, () => reject(timedOut(syscall, timeout)));
+      if (wait.unref) limit.unref();
     }
   });
   try {
     return await Promise.race([promise, end]);
   } finally {
-    clearTimeout(timer);
+    limit?.clear();
     if (signal !== undefined) offAbort(signal, leave);
   }
 }

@@ -40,6 +40,8 @@ export interface NativeAddon
     NativeStorage {
   /** Sets the function that makes the errors which the addon throws. */
   initialize(make: typeof makeFabricError): void;
+  /** Calls a function in no async context, and returns its result. native.ts does not wrap it. */
+  withoutContext<T>(call: () => T): T;
   /** The functions of the hot path. native.ts does not wrap them. They never throw. */
   readonly engine: NativeEngine;
 }

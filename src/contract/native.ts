@@ -1,4 +1,5 @@
 // Loads the addon at its first use. native-contract.ts describes its functions.
+import { leaveContextsBy } from '../base/async-context.js';
 import { makeFabricError, startAtCaller } from '../base/errors.js';
 import { loadAddon } from './load.js';
 import type { NativeAddon } from './native-contract.js';
@@ -14,8 +15,9 @@ type Functions = Record<string, (...args: unknown[]) => unknown>;
 
 function load(): Functions {
   const addon = loadAddon() as NativeAddon;
-  addon.initialize(makeFabricError);
-  const { engine, ...functions } = addon;
+  const { initialize, withoutContext, engine, ...functions } = addon;
+  initialize(makeFabricError);
+  leaveContextsBy(withoutContext);
   const entries = Object.entries(functions as unknown as Functions);
   const guarded = entries.map(([name, call]) => [name, startingAtCaller(call)]);
   return { ...Object.fromEntries(guarded), engine };

@@ -1,6 +1,8 @@
 // Requests over node:http, because the sockets of fetch() would keep the process alive while a watch waits.
+
 import { Agent, type ClientRequest, type IncomingMessage, request as overTcp } from 'node:http';
 import { type AgentOptions, request as overTls, Agent as TlsAgent } from 'node:https';
+import { TimeLimit } from '../base/time-limit.js';
 
 const TIMEOUT = 4000; // ms
 const MAX_TEXT = 64 * 2 ** 20;
@@ -52,12 +54,16 @@ export class HttpError extends Error {
 /** Sends a request, and returns the JSON of its response. */
 export async function askJson(url: URL, options: HttpRequest): Promise<unknown> {
   const { timeout = TIMEOUT } = options;
-  const signal = AbortSignal.timeout(timeout);
+  const late = new AbortController();
+  const { signal } = late;
+  const limit = new TimeLimit(timeout, () => late.abort()).unref();
   try {
     const response = await open(url, options, signal);
     return JSON.parse(await textOf(response, options.maxText));
   } catch (error) {
     throw signal.aborted ? new Error(`no answer within ${timeout} ms`, { cause: error }) : error;
+  } finally {
+    limit.clear();
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { withoutContext } from '../base/async-context.js';
 import type { StoredEntry } from './store.js';
 
 const PATH = '/libfabric/directory/';
@@ -40,7 +41,7 @@ export class OwnEntries {
 
   /** Listens, if it does not. The server does not keep the process alive. */
   async listen(port: number, host: string | undefined): Promise<void> {
-    this.#server ??= this.#listen(port, host);
+    this.#server ??= withoutContext(() => this.#listen(port, host));
     try {
       await this.#server;
     } catch (error) {

@@ -1,3 +1,4 @@
+import { withoutContext } from '../base/async-context.js';
 import { within } from '../base/wait-options.js';
 import { importPeer } from './errors.js';
 
@@ -38,7 +39,8 @@ export class RedisClient {
   }
 
   async run(script: string, keys: string[], args: string[]): Promise<unknown> {
-    const calls: Promise<Client> = this.#calls ?? this.#connect(() => this.#drop(calls));
+    const calls: Promise<Client> =
+      this.#calls ?? withoutContext(() => this.#connect(() => this.#drop(calls)));
     this.#calls = calls;
     try {
       const client = await calls;

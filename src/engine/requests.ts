@@ -26,7 +26,7 @@ export interface RequestOwner {
   cancelRefused?(request: number): void;
 }
 
-let capturedResolve: (value: unknown) => void;
+let capturedResolve: ((value: unknown) => void) | undefined;
 // All promises share one executor: a closure for each promise would be the most expensive part of a
 // send.
 const capture = (resolve: (value: unknown) => void): void => {
@@ -68,6 +68,7 @@ export class Requests {
     const promise = new Promise(capture) as Promise<T>;
     const request = this.#requests[number] as Request;
     request.resolve = capturedResolve;
+    capturedResolve = undefined; // it would keep the promise, and the stores of its async context
     request.promise = promise;
     return promise;
   }

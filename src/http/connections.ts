@@ -1,9 +1,11 @@
 import type { EventEmitter } from 'node:events';
+import { withoutContext } from '../base/async-context.js';
+import { TimeLimit } from '../base/time-limit.js';
 import type { RemoteEngine } from '../transfer/index.js';
 
 interface Met {
   readonly connections: Set<EventEmitter>;
-  timer: NodeJS.Timeout | undefined;
+  limit: TimeLimit | undefined;
 }
 
 /** The peers that were met over connections. A peer is closed some time after its last connection. */
@@ -22,9 +24,9 @@ export class Connections {
 
   /** A message from the peer has come over a connection. */
   met(peer: RemoteEngine, connection: EventEmitter & { readonly destroyed?: boolean }): void {
-    const met = this.#met.get(peer) ?? { connections: new Set(), timer: undefined };
+    const met = this.#met.get(peer) ?? { connections: new Set(), limit: undefined };
     this.#met.set(peer, met);
-    clearTimeout(met.timer);
+    met.limit?.clear();
     if (met.connections.has(connection)) return;
     if (connection.destroyed) {
       this.#left(peer, met);
@@ -43,15 +45,16 @@ export class Connections {
       this.#met.delete(peer);
       peer.close().catch(() => {}); // the engine has closed
     };
-    clearTimeout(met.timer);
-    met.timer = setTimeout(forget, peer.state === 'lost' ? 0 : this.#keep).unref();
+    met.limit?.clear();
+    const keep = peer.state === 'lost' ? 0 : this.#keep;
+    met.limit = withoutContext(() => new TimeLimit(keep, forget).unref());
   }
 
   /** Closes all peers. */
   async close(): Promise<void> {
     const peers = [...this.#met];
     this.#met.clear();
-    for (const [, { timer }] of peers) clearTimeout(timer);
+    for (const [, { limit }] of peers) limit?.clear();
     await Promise.all(peers.map(([peer]) => peer.close()));
   }
 }

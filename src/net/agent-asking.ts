@@ -7,8 +7,9 @@ import {
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
+import { TimeLimit } from '../base/time-limit.js';
 import { PROTOCOL } from './attach.js';
-import { meet } from './connect.js';
+import { meet, timeLeft } from './connect.js';
 import { connectionError } from './errors.js';
 import type { FabricOptions } from './ports.js';
 import type { SocketSession } from './stream.js';
@@ -46,9 +47,8 @@ export class Asking {
     const until = performance.now() + options.connectTimeout;
     const request = requestFor(target);
     this.#request = request;
-    const timer = setTimeout(
-      () => this.#fail('ETIMEDOUT', `no agreement within ${options.connectTimeout} ms`),
-      options.connectTimeout,
+    const limit = new TimeLimit(options.connectTimeout, () =>
+      this.#fail('ETIMEDOUT', `no agreement within ${options.connectTimeout} ms`),
     ).unref();
     request.on('socket', (socket: Socket) => {
       this.#socket = socket;
@@ -58,7 +58,7 @@ export class Asking {
       this.hold(0);
     });
     this.outcome = this.#upgraded()
-      .then((socket) => meet(socket, options, Math.max(1, until - performance.now())))
+      .then((socket) => meet(socket, options, timeLeft(until, options.connectTimeout)))
       .then(
         (session) => {
           session.start();
@@ -70,7 +70,7 @@ export class Asking {
         },
       )
       .finally(() => {
-        clearTimeout(timer);
+        limit.clear();
         this.#socket = undefined;
       });
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { withoutContext } from '../base/async-context.js';
 import { addonFailure } from './addon.js';
 import { Asking, type AskingOptions, isSecure, type Target } from './agent-asking.js';
 import { connectionError } from './errors.js';
@@ -77,7 +78,7 @@ export class Origin {
 
   #ask(target: Target): Asking {
     if (this.#asking) return this.#asking;
-    const asking = new Asking(target, this.#options);
+    const asking = withoutContext(() => new Asking(target, this.#options));
     this.#asking = asking;
     asking.outcome.then(({ session, error, hasConnected }) => {
       this.#asking = undefined;
@@ -117,7 +118,7 @@ export class Origin {
   // Nobody uses the session.
   #rest(): void {
     if (this.#isLeaving()) this.#close();
-    else this.#idle = setTimeout(() => this.#close(), IDLE).unref();
+    else this.#idle = withoutContext(() => setTimeout(() => this.#close(), IDLE).unref());
   }
 
   #close(): void {

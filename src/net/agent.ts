@@ -1,16 +1,22 @@
-import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
+import { Agent, type AgentOptions, type ClientRequest, type ClientRequestArgs } from 'node:http';
 import { type RequestOptions, Agent as SecureAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { isSecure, type Target } from './agent-asking.js';
 import { Origin } from './agent-origin.js';
 import { CONNECT_TIMEOUT } from './connect.js';
+import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
 
 /** Options of a {@link FabricAgent}, with those of an Agent of node:http. */
 export interface FabricAgentOptions extends AgentOptions, FabricOptions {
   /** Milliseconds that a request waits for the server's agreement to use the fabric. It then uses TCP. Default: 5000. */
   readonly connectTimeout?: number;
+}
+
+/** An agent, as http.request() calls it. */
+interface AddsRequests {
+  addRequest(request: ClientRequest, ...rest: unknown[]): void;
 }
 
 type Created = (error: Error | null, socket: Duplex) => void;
@@ -45,6 +51,14 @@ export class FabricAgent extends Agent {
     return isSecure(target)
       ? `https ${SecureAgent.prototype.getName.call(this, target as RequestOptions)}`
       : super.getName(target as never);
+  }
+
+  /** @internal A connection that is used again belongs to the request that uses it. */
+  addRequest(request: ClientRequest, ...rest: unknown[]): void {
+    request.once('socket', (socket) => {
+      if (socket instanceof FabricSocket) socket.joinCall();
+    });
+    (Agent.prototype as unknown as AddsRequests).addRequest.call(this, request, ...rest);
   }
 
   /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */

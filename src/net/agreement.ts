@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { TimeLimit } from '../base/time-limit.js';
 import type { NativeAgreement } from '../contract/native.js';
 import { connectionError } from './errors.js';
 
@@ -194,12 +195,11 @@ function readLine(control: Duplex, timeout: number): Promise<string> {
     return Promise.reject(connectionError('ECONNRESET', 'the connection ended'));
   return new Promise((resolve, reject) => {
     let read = Buffer.alloc(0);
-    const timer = setTimeout(
-      () => fail(connectionError('ETIMEDOUT', `no greeting within ${timeout} ms`)),
-      timeout,
+    const limit = new TimeLimit(timeout, () =>
+      fail(connectionError('ETIMEDOUT', `no greeting within ${timeout} ms`)),
     );
     const stop = () => {
-      clearTimeout(timer);
+      limit.clear();
       control.off('data', onData).off('error', fail).off('close', onClose).off('end', onClose);
       control.pause();
     };

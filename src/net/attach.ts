@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
+import { ListenContext } from '../base/async-context.js';
 import { checkObject } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { addonFailure } from './addon.js';
@@ -60,10 +61,13 @@ class Attached implements Attachment {
   readonly #sessions: ServerSessions;
   readonly #sockets = new Set<FabricSocket>();
   readonly #undo: (() => void)[] = [];
+  readonly #context: ListenContext;
   #isServerClosing = false;
 
   constructor(server: Server | SecureServer, options: AttachOptions) {
     this.#server = server;
+    this.#context = new ListenContext(server);
+    this.#undo.push(() => this.#context.close());
     this.#sessions = new ServerSessions(options, (...opened) => this.#opened(...opened));
     const missing = addonFailure();
     if (missing) {
@@ -76,7 +80,9 @@ class Attached implements Attachment {
       take: (socket, head) => {
         socket.write(switching(PROTOCOL));
         if (head.length > 0) socket.unshift(head);
-        this.#sessions.agree(socket, () => this.#isServerClosing);
+        this.#context.run(() => {
+          this.#sessions.agree(socket, () => this.#isServerClosing);
+        });
       },
     });
     if (stop === undefined) throw invalidState('the server is attached already');

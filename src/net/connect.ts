@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { withoutContext } from '../base/async-context.js';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { addonFailure } from './addon.js';
@@ -16,6 +17,10 @@ import type { SocketSession } from './stream.js';
 
 /** Milliseconds for a connection and an agreement. */
 export const CONNECT_TIMEOUT = 5000;
+/** Milliseconds for an agreement, on the side of the server: the event loop of a client may be busy for some time. */
+export const AGREEMENT_TIMEOUT = 30_000;
+/** The least milliseconds of the second step: the event loop may have been busy during the first one. */
+const MIN_STEP = 1000;
 
 // The sessions that connect() of this thread has opened, by what they were opened with.
 const sessions = new Map<string, Promise<SocketSession>>();
@@ -41,7 +46,7 @@ function sharedSession(options: ConnectOptions, asker: Asker): Promise<SocketSes
   const forget = () => {
     if (sessions.get(key) === opening) sessions.delete(key);
   };
-  const opening = openTraced(options, asker, forget);
+  const opening = openTraced(options, asker, true, forget);
   sessions.set(key, opening);
   opening.catch(forget);
   return opening;
@@ -53,7 +58,7 @@ function keyOfFabric({ provider, driver, node, nics, heartbeat, require }: Fabri
 }
 
 function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
-  return openTraced(options, asker).then((session) => {
+  return openTraced(options, asker, false).then((session) => {
     session.isOfOneSocket = true;
     return session;
   });
@@ -62,17 +67,20 @@ function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<SocketS
 function openTraced(
   options: ConnectOptions,
   asker: Asker,
+  isShared: boolean,
   ended: () => void = () => {},
 ): Promise<SocketSession> {
-  const control = openControl(options, asker);
-  if (!tracedConnects.hasSubscribers) return open(control, options, ended);
+  const control = openControl(options, asker, isShared);
+  const begin = () => open(control, options, ended);
+  const start = isShared ? () => withoutContext(begin) : begin;
+  if (!tracedConnects.hasSubscribers) return start();
   const { host = 'localhost', port, path, provider } = options;
   const place = path === undefined ? { host, port: Number(port) } : { path };
   const trace = new Trace<NetSessionState, ConnectTraceMessage>(tracedConnects, {
     ...place,
     provider,
   });
-  const opening = open(control, options, ended);
+  const opening = start();
   trace.returned();
   opening.then(
     (session) => trace.succeeded(session.state()),
@@ -91,7 +99,7 @@ async function open(
   await connected(control, options, connectTimeout);
   control.setNoDelay(true);
   try {
-    const session = await meet(control, options, Math.max(1, until - performance.now()));
+    const session = await meet(control, options, timeLeft(until, connectTimeout));
     if (session instanceof PlainSession)
       ended(); // later sockets need connections of their own
     else session.onEnd = ended;
@@ -157,6 +165,11 @@ async function portsFor(
   } catch (error) {
     return { failure: error as Error };
   }
+}
+
+/** The milliseconds until `until`, and at least those of a step. */
+export function timeLeft(until: number, timeout: number): number {
+  return Math.max(Math.min(timeout, MIN_STEP), until - performance.now());
 }
 
 function letGo(ports: Ports | undefined, session: number): void {

@@ -1,8 +1,10 @@
 import type { EventEmitter } from 'node:events';
 import { type BlockList, connect as connectTcp, type LookupFunction, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { CallContext, withoutContext } from '../base/async-context.js';
 import { namesOf } from '../base/checks.js';
 import { emitApart } from '../base/emit-apart.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { connectionError } from './errors.js';
 
 /** Where a control connection leads to, and how: as in node:net. node:net checks the values. */
@@ -58,23 +60,27 @@ const EVENTS = [
 /**
  * Begins to connect.
  *
- * @param asker gets the events.
+ * @param asker gets the events, in the async context of the caller.
+ * @param isShared whether later sockets use the connection too.
  * @throws TypeError, RangeError as node:net does.
  */
 export function openControl(
   options: ControlOptions & { readonly tls?: ConnectionOptions | undefined },
   asker: Asker,
+  isShared: boolean,
 ): Socket {
   const { tls } = options;
   const place = Object.fromEntries(
     CONTROL_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
   );
-  const control = tls ? connectTls({ ...place, ...tls }) : connectTcp(place as never);
+  const context = new CallContext();
+  const open = () => (tls ? connectTls({ ...place, ...tls }) : connectTcp(place as never));
+  const control = isShared ? withoutContext(open) : open();
   control.on('error', () => {}); // whoever waits for it has a listener of its own
   for (const event of EVENTS) {
     control.on(event, (...args) => {
       asker.autoSelectFamilyAttemptedAddresses = control.autoSelectFamilyAttemptedAddresses;
-      emitApart(asker, event, ...args);
+      context.run(() => emitApart(asker, event, ...args));
     });
   }
   return control;
@@ -87,17 +93,17 @@ export function connected(
   timeout: number,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const limit = new TimeLimit(timeout, () => {
       const detail = `no connection within ${timeout} ms`;
       control.destroy(connectionError('ETIMEDOUT', detail, 'connect'));
-    }, timeout).unref(); // the connection itself keeps the event loop alive
+    }).unref(); // the connection itself keeps the event loop alive
     const onError = (error: Error) => {
-      clearTimeout(timer);
+      limit.clear();
       reject(error);
     };
     control.once('error', onError);
     control.once(options.tls ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer);
+      limit.clear();
       if (isBlocked(control, options.blockList)) {
         control.destroy(connectionError('ERR_IP_BLOCKED', `${control.remoteAddress} is blocked`));
         return;

@@ -5,6 +5,7 @@ import { invalidArgType } from '../base/errors.js';
 import { sessionTo } from './connect.js';
 import { codedError, connectionError, errorOfPeer, socketClosed } from './errors.js';
 import { MemoryReader } from './onread.js';
+import { OwnerInContext } from './owner-in-context.js';
 import type { FabricOptions } from './ports.js';
 import { SessionDuplex } from './session-duplex.js';
 import {
@@ -15,7 +16,7 @@ import {
 } from './socket-options.js';
 import { checkTimeout, SocketTimeout } from './socket-timeout.js';
 import { bytesGone, SocketWriter } from './socket-writer.js';
-import { Mode, type SocketSession, type StreamOwner } from './stream.js';
+import { Mode, type SocketSession } from './stream.js';
 
 type Done = (error?: Error | null) => void;
 
@@ -98,6 +99,7 @@ export class FabricSocket extends SessionDuplex {
   /** @internal Opens a stream of the session that will be found. */
   openFrom(opening: Promise<SocketSession>): this {
     this.connecting = true;
+    this.joinCall();
     this.#timeout.refresh();
     const attempt = ++this.#attempt;
     opening.then(
@@ -110,6 +112,11 @@ export class FabricSocket extends SessionDuplex {
       },
     );
     return this;
+  }
+
+  /** @internal From now on, events belong to the async context of the caller. */
+  joinCall(): void {
+    this.#owner.join();
   }
 
   // A destroyed socket becomes a new one.
@@ -160,7 +167,7 @@ export class FabricSocket extends SessionDuplex {
   }
 
   // Listeners may throw: each event is apart from what follows it.
-  readonly #owner: StreamOwner = {
+  readonly #owner = new OwnerInContext({
     accepted: () => this.#accepted(),
     refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
     readable: () => this.#takeWanted(),
@@ -178,7 +185,7 @@ export class FabricSocket extends SessionDuplex {
       this.#failWriter();
       this.#takeWanted();
     },
-  };
+  });
 
   #accepted(): void {
     if (this.destroyed) return;
@@ -353,6 +360,7 @@ export class FabricSocket extends SessionDuplex {
     // What the stream counts are the bytes at the time of write().
     if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
     else if (!this.connecting) this.#sendUnsent();
+    this.#writer.keepContext();
   }
 
   // Never waits for the peer's reader while the session has room for the bytes.
@@ -408,8 +416,8 @@ export class FabricSocket extends SessionDuplex {
           )
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
-    done(error);
-    process.nextTick(() => this.emit('close', error !== null));
+    this.#owner.run(() => done(error));
+    process.nextTick(() => this.#owner.run(() => this.emit('close', error !== null)));
   }
 
   /** Destroys the socket when everything that was written has been accepted. */

@@ -12,8 +12,9 @@ import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
+import { OwnerInContext } from './owner-in-context.js';
 import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
-import { Mode, type SocketSession, type StreamOwner } from './stream.js';
+import { Mode, type SocketSession } from './stream.js';
 
 /** Options of a {@link MessageSocket}. */
 export interface MessageSocketOptions {
@@ -181,7 +182,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     }
   }
 
-  readonly #owner: StreamOwner = {
+  readonly #owner = new OwnerInContext({
     accepted: () => {
       this.#open();
       this.emit('connect');
@@ -209,7 +210,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       this.#wake();
       this.#closeIfOver();
     },
-  };
+  });
 
   /**
    * Sends a message: bytes, or a text in UTF-8. The promise resolves when the bytes may be changed and there is room for
@@ -386,10 +387,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#writer.fail(this.#error);
     this.#handover.fail(this.#error);
     this.#wake();
-    process.nextTick(() => {
-      if (error && this.listenerCount('error') > 0) this.emit('error', error);
-      this.emit('close', error);
-    });
+    process.nextTick(() =>
+      this.#owner.run(() => {
+        if (error && this.listenerCount('error') > 0) this.emit('error', error);
+        this.emit('close', error);
+      }),
+    );
   }
 
   /** Whether it was destroyed, or has failed. */

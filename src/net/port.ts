@@ -1,3 +1,4 @@
+import { withoutContext } from '../base/async-context.js';
 import { expecting } from '../base/channels.js';
 import { checkInteger } from '../base/checks.js';
 import { FabricError } from '../base/errors.js';
@@ -131,7 +132,7 @@ export class Port implements RequestOwner {
       Port.#ports.set(key, ports);
       let opened = ports.find((each) => !each.port?.isWorn && !tried.has(each));
       if (opened === undefined) {
-        opened = new Opened(Port.#open(options, { interval, limit }));
+        opened = new Opened(withoutContext(() => Port.#open(options, { interval, limit })));
         ports.push(opened);
         fresh += 1;
       }

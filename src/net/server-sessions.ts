@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { CONNECT_TIMEOUT, meet } from './connect.js';
+import { inThisContext } from '../base/async-context.js';
+import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import type { FabricOptions } from './ports.js';
 import { Session } from './session.js';
 import type { SocketSession } from './stream.js';
@@ -8,7 +9,7 @@ import type { SocketSession } from './stream.js';
 export interface SessionLimits {
   /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
   readonly maxSessions?: number;
-  /** Milliseconds for the agreement. Default: 5000. */
+  /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
   readonly agreementTimeout?: number;
 }
 
@@ -58,9 +59,9 @@ export class ServerSessions {
     }
     this.#agreeing.add(control);
     try {
-      const timeout = this.#options.agreementTimeout ?? CONNECT_TIMEOUT;
+      const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
       const session = await meet(control, this.#options, timeout, 'server');
-      session.opened = (stream, mode) => this.#opened(session, stream, mode);
+      session.opened = inThisContext((stream, mode) => this.#opened(session, stream, mode));
       if (session instanceof Session) this.#keep(session);
       session.start();
       if (isClosing()) session.close();

@@ -9,6 +9,7 @@ import {
 import { getDefaultHighWaterMark } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
+import { CallContext, inThisContext } from '../base/async-context.js';
 import { checkOptions, namesOf } from '../base/checks.js';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
@@ -83,6 +84,8 @@ export class FabricServer extends EventEmitter {
   readonly #listener: Server;
   readonly #sessions: ServerSessions;
   readonly #sockets = new Set<FabricSocket | MessageSocket>();
+  /** The context of listen(). */
+  #context = new CallContext();
   #isClosing = false;
   #hasClosed = false;
 
@@ -92,7 +95,7 @@ export class FabricServer extends EventEmitter {
     if (typeof listener === 'function') this.on('connection', listener);
     this.#sessions = new ServerSessions(
       this.#options,
-      (session, stream, mode) => this.#opened(session, stream, mode),
+      (...opened) => this.#context.run(() => this.#opened(...opened)),
       () => this.#closeIfIdle(),
     );
     this.#listener = listenerFor(this.#options);
@@ -102,9 +105,7 @@ export class FabricServer extends EventEmitter {
       if (this.#options.provider !== undefined) this.#openPorts();
     });
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
-      this.#listener.on(event, (...args) => {
-        this.emit(event, ...args);
-      });
+      this.#listener.on(event, (...args) => this.#context.run(() => this.emit(event, ...args)));
     }
     this.#listener.on('close', () => this.#closeIfIdle());
   }
@@ -124,6 +125,7 @@ export class FabricServer extends EventEmitter {
     // node:net checks the arguments. A signal closes the server, and not only its listener.
     const where = signal === undefined ? first : place;
     (this.#listener.listen as (...args: unknown[]) => Server)(where, ...others);
+    this.#context = new CallContext();
     this.#isClosing = this.#hasClosed = false;
     if (hasListener) this.once('listening', last as () => void);
     if (signal !== undefined) this.#closeWith(signal);
@@ -181,10 +183,13 @@ export class FabricServer extends EventEmitter {
   close(callback?: (error?: Error) => void): this {
     const { listening } = this;
     if (typeof callback === 'function')
-      this.once('close', () => {
-        if (listening) callback();
-        else callback(codedError('ERR_SERVER_NOT_RUNNING', 'Server is not running.'));
-      });
+      this.once(
+        'close',
+        inThisContext(() => {
+          if (listening) callback();
+          else callback(codedError('ERR_SERVER_NOT_RUNNING', 'Server is not running.'));
+        }),
+      );
     this.#isClosing = true;
     this.#listener.close(); // also a listen() that waits for the address of a host
     if (!listening) process.nextTick(() => this.#closeIfIdle(true));
@@ -261,7 +266,7 @@ export class FabricServer extends EventEmitter {
     if (!this.#isClosing || this.listening || (this.#hasClosed && !again)) return;
     if (this.#sockets.size > 0) return;
     this.#hasClosed = true;
-    emitApart(this, 'close');
+    this.#context.run(() => emitApart(this, 'close'));
   }
 
   /** A listener that is an async function has failed, and captureRejections is on. */

@@ -5,6 +5,7 @@ import { invalidArgType, outOfRange } from '../base/errors.js';
 export class SocketTimeout {
   readonly #expired: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #expiring: NodeJS.Immediate | undefined;
 
   constructor(expired: () => void) {
     this.#expired = expired;
@@ -13,18 +14,31 @@ export class SocketTimeout {
   /** @param milliseconds 0: no limit. */
   set(milliseconds: number): void {
     this.stop();
-    if (milliseconds > 0) this.#timer = setTimeout(this.#expired, milliseconds).unref();
+    if (milliseconds > 0) this.#timer = setTimeout(this.#fire, milliseconds).unref();
   }
+
+  // If the event loop was busy, what has arrived waits behind the timer.
+  readonly #fire = (): void => {
+    this.#expiring = setImmediate(this.#expired);
+  };
 
   /** The socket has ended. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#keep();
   }
 
   /** The socket was active. */
   refresh(): void {
     this.#timer?.refresh();
+    this.#keep();
+  }
+
+  #keep(): void {
+    if (this.#expiring === undefined) return;
+    clearImmediate(this.#expiring);
+    this.#expiring = undefined;
   }
 }
 

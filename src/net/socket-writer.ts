@@ -1,3 +1,4 @@
+import { inThisContext } from '../base/async-context.js';
 import { callApart } from '../base/emit-apart.js';
 import { invalidArgValue } from '../base/errors.js';
 
@@ -24,6 +25,11 @@ export class SocketWriter {
     this.#index = this.#from = 0;
     this.length = this.waiting = chunks.reduce((sum, { length }) => sum + length, 0);
     this.#done = done;
+  }
+
+  /** A write that waits calls back in the async context of this call. */
+  keepContext(): void {
+    if (this.#done) this.#done = inThisContext(this.#done);
   }
 
   /** Whether a write waits. */

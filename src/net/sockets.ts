@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream';
-import { CONNECT_TIMEOUT, meet, sessionTo } from './connect.js';
+import { inThisContext } from '../base/async-context.js';
+import { TimeLimit } from '../base/time-limit.js';
+import { CONNECT_TIMEOUT, meet, sessionTo, timeLeft } from './connect.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
@@ -61,23 +63,22 @@ export async function upgrade(
     return new FabricSocket(options).open(session);
   }
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
-      until - performance.now(),
+    const limit = new TimeLimit(timeLeft(until, timeout), () =>
+      session.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`)),
     );
     session.onEnd = (error) => {
-      clearTimeout(timer);
+      limit.clear();
       reject(error);
     };
-    session.opened = (stream) => {
-      clearTimeout(timer);
+    session.opened = inThisContext((stream) => {
+      limit.clear();
       session.onEnd = session.opened = undefined;
       const socket = FabricSocket.accepted(session, stream, options);
       session.answer(stream, 0);
       resolve(socket);
       // The peer may end, although nobody reads.
       setImmediate(() => socket.isPaused() || socket.read(0));
-    };
+    });
     session.start();
   });
 }

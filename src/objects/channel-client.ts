@@ -1,9 +1,11 @@
 // The client's half of channel.ts.
+
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import { Deferred } from '../base/deferred.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { Timeouts } from '../base/timeouts.js';
 import { CONNECT_TIMEOUT } from '../net/connect.js';
 import { connectionError } from '../net/errors.js';
@@ -37,9 +39,10 @@ function upgraded(
     headers: { ...fields, connection: 'Upgrade', upgrade: CHANNEL },
     agent: false,
   });
-  request.setTimeout(CONNECT_TIMEOUT, () =>
+  const limit = new TimeLimit(CONNECT_TIMEOUT, () =>
     request.destroy(connectionError('ETIMEDOUT', 'no answer', 'connect')),
   );
+  for (const event of ['response', 'upgrade', 'error']) request.once(event, () => limit.clear());
   request.end();
   return new Promise((resolve) => {
     // A server, or a proxy before it, may end connections that ask for what it does not know.

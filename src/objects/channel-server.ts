@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { inThisContext, ListenContext } from '../base/async-context.js';
 import { invalidState } from '../base/errors.js';
 import { fileOf, readAll } from '../base/file-bytes.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
@@ -39,12 +40,16 @@ export class Channels {
 
   /** Takes connections of a server that ask for a channel. Returns what ends that. */
   attach(server: Server | SecureServer): () => void {
+    const context = new ListenContext(server);
     const stop = takeUpgrades(server, CHANNEL, {
       canTake: () => this.#channels.size < MAX_CHANNELS,
-      take: (socket, head) => this.#accept(socket, head),
+      take: (socket, head) => context.run(() => this.#accept(socket, head)),
     });
     if (stop === undefined) throw invalidState('the server answers for another object server');
-    return stop;
+    return () => {
+      stop();
+      context.close();
+    };
   }
 
   #accept(socket: Socket, head: Buffer): void {
@@ -68,13 +73,13 @@ class Channel {
   constructor(service: ObjectService, socket: Socket, closed: () => void) {
     this.#service = service;
     this.#link = new Link(socket, MAX_REQUEST, {
-      message: (bytes) => {
+      message: inThisContext((bytes) => {
         try {
           this.#take(bytes);
         } catch {
           this.close(); // it does not speak this protocol
         }
-      },
+      }),
       closed: () => {
         this.#gone.abort();
         for (const call of this.#calls.values()) call.abort();

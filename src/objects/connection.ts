@@ -1,4 +1,5 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
+import { withoutContext } from '../base/async-context.js';
 import type { WaitOptions } from '../base/wait-options.js';
 import type { MemoryPool, TransferEngine } from '../transfer/index.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
@@ -56,10 +57,12 @@ export class Connection {
   /** The way of the next request. A server that was restarted is met again. */
   way(): Promise<Way> {
     if (this.#channel?.closed) this.#forget();
-    this.#way ??= this.#meet().catch((error) => {
-      this.#forget();
-      throw error;
-    });
+    this.#way ??= withoutContext(() =>
+      this.#meet().catch((error) => {
+        this.#forget();
+        throw error;
+      }),
+    );
     return this.#way;
   }
 

@@ -1,6 +1,8 @@
 // How a client's requests get to the server and back.
+
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+import { ifStillIdle, TimeLimit } from '../base/time-limit.js';
 import { connectionError } from '../net/errors.js';
 
 /** A request of a client. */
@@ -30,6 +32,7 @@ export interface Exchange {
   close(): void;
 }
 
+const NOTHING_READ = { bytesRead: 0 };
 const NO_BYTES = new Uint8Array();
 
 /** Requests by node:http over connections that stay. It takes about half of the CPU time of fetch(). */
@@ -61,7 +64,10 @@ export class HttpExchange implements Exchange {
       );
       const fail = (error: Error) => reject(signal?.aborted ? signal.reason : error);
       sent.on('error', fail);
-      sent.setTimeout(timeout, () => sent.destroy(noAnswer(timeout)));
+      sent.setTimeout(timeout);
+      sent.on('timeout', () =>
+        ifStillIdle(sent.socket ?? NOTHING_READ, () => sent.destroy(noAnswer(timeout))),
+      );
       sent.end(body);
     });
   }
@@ -114,15 +120,20 @@ export class FetchExchange implements Exchange {
   }
 
   async send({ method, path, fields, body, signal, timeout }: Call): Promise<Answer> {
-    const late = AbortSignal.timeout(timeout);
-    const response = await this.#fetch(`${this.#origin}${path}`, {
-      method,
-      headers: fields,
-      ...(body && { body }),
-      signal: signal ? AbortSignal.any([signal, late]) : late,
-    });
-    const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
-    return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };
+    const late = new AbortController();
+    const limit = new TimeLimit(timeout, () => late.abort(noAnswer(timeout))).unref();
+    try {
+      const response = await this.#fetch(`${this.#origin}${path}`, {
+        method,
+        headers: fields,
+        ...(body && { body }),
+        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+      });
+      const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
+      return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };
+    } finally {
+      limit.clear();
+    }
   }
 
   close(): void {}

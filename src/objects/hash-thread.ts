@@ -1,5 +1,7 @@
 // Hashes of files that node:crypto and node:zlib compute, on a thread of their own.
+
 import { Worker } from 'node:worker_threads';
+import { withoutContext } from '../base/async-context.js';
 import { Deferred } from '../base/deferred.js';
 
 /** The algorithms of the thread. */
@@ -48,7 +50,7 @@ let lastId = 0;
 
 function started(): Worker {
   if (thread) return thread;
-  const worker = new Worker(PROGRAM, { eval: true, stdin: false });
+  const worker = withoutContext(() => new Worker(PROGRAM, { eval: true, stdin: false }));
   worker.on('message', ({ id, digest, error, code }: Answer) => {
     const call = waiting.get(id);
     waiting.delete(id);

@@ -6,6 +6,7 @@ import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
+import { ifStillIdle } from '../base/time-limit.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric.js';
@@ -96,7 +97,7 @@ export class ObjectServer {
     this.#detach = this.#channels.attach(this.http);
     if (server) return;
     this.http.maxConnections = MAX_CONNECTIONS;
-    this.http.setTimeout(IDLE);
+    this.http.setTimeout(IDLE, (socket) => ifStillIdle(socket, () => socket.destroy()));
   }
 
   /** Listens. Returns the URL of the server. @param port 0: one that is free. */

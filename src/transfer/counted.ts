@@ -1,3 +1,5 @@
+import { TimeLimit } from '../base/time-limit.js';
+
 /** Counts events, and lets a caller wait for the n-th. */
 export class Counted {
   #count = 0;
@@ -13,10 +15,10 @@ export class Counted {
   async reaches(count: number, timeout: number): Promise<boolean> {
     if (this.#count < count) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeout);
+        const limit = new TimeLimit(timeout, resolve);
         this.#changed = () => {
           if (this.#count < count) return;
-          clearTimeout(timer);
+          limit.clear();
           resolve();
         };
       });

@@ -1,5 +1,7 @@
 // What a transfer engine consists of, and how it is opened and closed.
+
 import { randomBytes } from 'node:crypto';
+import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
 import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
@@ -98,7 +100,9 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const streams = new Streams(events.waiting, (options) => owner.engine.pool(options));
   const inbox = new Inbox(peers, notifications, barriers, streams);
   const activity = new Activity(owner, queue, events, notifications);
-  const handle = native.transferEngine(identity, settings.native, events.deliver);
+  const handle = withoutContext(() =>
+    native.transferEngine(identity, settings.native, events.deliver),
+  );
   const mail = new Mail(handle, events);
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
   const liveness = new Liveness(settings.liveness, {

@@ -3,6 +3,7 @@ import type { Directory, DirectoryEntry } from '../base/directory.js';
 import { DirectoryView } from '../base/directory-view.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
+import { TimeLimit } from '../base/time-limit.js';
 
 const RETRY = 500; // ms
 
@@ -16,7 +17,7 @@ export class GroupWatch {
   readonly #ttl: number;
   readonly #changed: (entries: readonly DirectoryEntry[]) => void;
   readonly #view = new DirectoryView();
-  #timer: NodeJS.Timeout | undefined;
+  #limit: TimeLimit | undefined;
 
   constructor(
     directory: Directory,
@@ -53,17 +54,17 @@ export class GroupWatch {
       this.#view.interrupted();
       if (!signal.aborted) await pause.for(RETRY);
     }
-    clearTimeout(this.#timer);
+    this.#limit?.clear();
   }
 
   #update(entries: readonly DirectoryEntry[]): void {
-    clearTimeout(this.#timer);
+    this.#limit?.clear();
     const now = performance.now();
     const leased = Array.from(entries, (entry) => ({ ...entry, ttl: this.#ttl }));
     this.#view.update(leased, now);
     const left = this.#view.graceLeft(now);
-    this.#timer = Number.isFinite(left)
-      ? setTimeout(() => this.#update(entries), left).unref()
+    this.#limit = Number.isFinite(left)
+      ? new TimeLimit(left, () => this.#update(entries)).unref()
       : undefined;
     this.#changed(this.#view.list());
   }

@@ -1,3 +1,4 @@
+import { withoutContext } from '../base/async-context.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** Milliseconds within which a peer that has died is lost, if the engine's option names no others. */
@@ -80,7 +81,7 @@ export class Liveness {
     this.#watched.add(peer);
     if (this.#timer !== undefined) return;
     this.#checkedAt = performance.now();
-    this.#timer = setInterval(this.#check, this.#interval).unref();
+    this.#timer = withoutContext(() => setInterval(this.#check, this.#interval).unref());
   }
 
   readonly #check = (): void => {

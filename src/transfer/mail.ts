@@ -1,3 +1,4 @@
+import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
 import { byChannel, type Channel } from './confirmations.js';
 import type { NativeEvents } from './native-events.js';
@@ -75,14 +76,14 @@ export class Mail {
   flush(peer: Parameters<typeof native.transferFlush>[1], timeout: number): Promise<void> {
     return new Promise((resolve) => {
       const id = this.#nextNote(() => {
-        clearTimeout(timer);
+        limit.clear();
         resolve();
       });
-      const timer = setTimeout(() => {
+      const limit = new TimeLimit(timeout, () => {
         this.#events.notifications.delete(id);
         this.#events.changed();
         resolve();
-      }, timeout);
+      });
       native.transferFlush(this.#engine, peer, id);
     });
   }

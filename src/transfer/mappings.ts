@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import { withoutContext } from '../base/async-context.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { openShared, type ProcessIdentity, type SharedFile } from './same-host.js';
@@ -34,7 +35,7 @@ export class Mappings {
     const handle = native.transferMap(this.#self, fd, access === 'write');
     closeSync(fd);
     if (handle !== undefined) this.#files.set(name, { handle, used: now });
-    this.#timer ??= setInterval(() => this.#closeUnused(), IDLE).unref();
+    this.#timer ??= withoutContext(() => setInterval(() => this.#closeUnused(), IDLE).unref());
     return handle;
   }
 

@@ -1,5 +1,7 @@
 import { Arrivals, Reader } from '../base/arrivals.js';
+import { CallContext } from '../base/async-context.js';
 import { uncloneable } from '../base/describe.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { type Handle, type NativeOffer, native } from '../contract/native.js';
 import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
@@ -107,10 +109,11 @@ export class Offer implements AsyncIterable<Arrival> {
   readonly #repeats: boolean;
   readonly #mayCopy: () => boolean;
   readonly #expiresAt: number;
-  #timer: NodeJS.Timeout;
+  #limit: TimeLimit;
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
   readonly #arrivals = new Arrivals<Arrival>();
+  readonly #context = new CallContext();
   // Makes the error for calls that wait for an arrival. Set when no more arrivals come.
   #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
@@ -142,11 +145,9 @@ export class Offer implements AsyncIterable<Arrival> {
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
-    this.#timer = setTimeout(
-      () => this.#end(errnoOf('FI_ETIMEDOUT'), 'the offer has expired'),
-      expires,
-    );
-    this.#timer.unref();
+    this.#limit = new TimeLimit(expires, () =>
+      this.#end(errnoOf('FI_ETIMEDOUT'), 'the offer has expired'),
+    ).unref();
   }
 
   /**
@@ -172,8 +173,7 @@ export class Offer implements AsyncIterable<Arrival> {
 
   #end(errno: number, detail: string): void {
     if (!this.#revoke(errno, detail)) return;
-    this.#timer = setTimeout(() => this.#giveUp(errno, detail), ARRIVAL_TIMEOUT);
-    this.#timer.unref();
+    this.#limit = new TimeLimit(ARRIVAL_TIMEOUT, () => this.#giveUp(errno, detail)).unref();
   }
 
   // The peer is lost, and sends no answer.
@@ -186,7 +186,7 @@ export class Offer implements AsyncIterable<Arrival> {
   #revoke(errno: number, detail: string): boolean {
     if (this.closed) return false;
     this.#ending = { errno, detail };
-    clearTimeout(this.#timer);
+    this.#limit.clear();
     native.transferRevoke(this.#engine, this.#opened.handle);
     return true;
   }
@@ -200,11 +200,10 @@ export class Offer implements AsyncIterable<Arrival> {
   // A peer that goes on after it was stopped has the whole time.
   #withdrawLater(): void {
     const { mayBeStopped } = this.to;
-    this.#timer = setTimeout(() => {
+    this.#limit = new TimeLimit(WITHDRAW_DELAY - ARRIVAL_TIMEOUT, () => {
       if (mayBeStopped || this.to.mayBeStopped || this.#mayCopy()) this.#withdrawLater();
       else this.#withdraw();
-    }, WITHDRAW_DELAY - ARRIVAL_TIMEOUT);
-    this.#timer.unref();
+    }).unref();
   }
 
   #withdraw(): void {
@@ -213,15 +212,17 @@ export class Offer implements AsyncIterable<Arrival> {
 
   /** @internal */
   readonly listener: OfferListener = {
-    arrived: (bytes, notification) => this.#arrived(this.#arrival(bytes, notification)),
+    arrived: (bytes, notification) =>
+      this.#context.run(() => this.#arrived(this.#arrival(bytes, notification))),
     failed: (status) => this.#fail(status, 'the transfer of the peer has failed or was aborted'),
     broken: (status, text) => this.#end(status, text),
     released: () => {
       this.#isReleased = true;
       this.to.opened(-1);
-      clearTimeout(this.#timer);
+      this.#limit.clear();
       this.#fail(errnoOf('FI_ECANCELED'), 'the offer was released');
-      this.#activity.offerReleased(this, this.#count === 0 ? this.#failure?.() : undefined);
+      const failure = this.#count === 0 ? this.#failure?.() : undefined;
+      this.#context.run(() => this.#activity.offerReleased(this, failure));
       this.#release();
     },
     lost: (peer, detail) => {

@@ -1,6 +1,8 @@
+import { withoutContext } from '../base/async-context.js';
 import { countAsHandled, isCancellation } from '../base/cancellation.js';
 import { Deferred } from '../base/deferred.js';
 import { Fifo } from '../base/fifo.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { errnoOf, TransferError } from './errors.js';
 import { Draft, type Packet } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -52,9 +54,9 @@ export class Outbox {
   #unconfirmed = 0; // messages in #sent
   #sequence = 0;
   #confirms: boolean | undefined; // undefined: not known yet
-  #firstConfirmation: NodeJS.Timeout | undefined;
+  #firstConfirmation: TimeLimit | undefined;
   #progressAt = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #limit: TimeLimit | undefined;
 
   /** @param waits is called when messages start (1) or stop (-1) waiting. */
   constructor(post: Post, waits: (change: number) => void, failure: Failure = failureOf) {
@@ -91,7 +93,9 @@ export class Outbox {
     if (packet === undefined) return;
     packet.delivered = true;
     if (status === 0 && this.#confirms === undefined) {
-      this.#firstConfirmation ??= setTimeout(this.#firstIsOverdue, FIRST_CONFIRMATION).unref();
+      this.#firstConfirmation ??= withoutContext(() =>
+        new TimeLimit(FIRST_CONFIRMATION, this.#confirmsNothing).unref(),
+      );
       return;
     }
     if (status === 0 && this.#confirms) return;
@@ -105,11 +109,6 @@ export class Outbox {
     this.#progress();
   }
 
-  // If the event loop was busy, a confirmation may wait behind this timer.
-  readonly #firstIsOverdue = () => {
-    setImmediate(this.#confirmsNothing).unref();
-  };
-
   readonly #confirmsNothing = () => {
     if (this.#confirms !== undefined) return;
     this.#confirms = false;
@@ -120,7 +119,7 @@ export class Outbox {
   /** The peer has taken packets, or confirms no more packets. */
   taken(status: number, numbers: Iterable<number>): void {
     this.#confirms = status === Taken.Some;
-    clearTimeout(this.#firstConfirmation);
+    this.#firstConfirmation?.clear();
     for (const sequence of numbers) {
       const packet = this.#sent.get(sequence);
       if (packet === undefined) continue;
@@ -203,23 +202,23 @@ export class Outbox {
   }
 
   #begin(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#limit !== undefined) return;
     this.#waits(1);
     this.#progressAt = performance.now();
     this.#watch(CONFIRMATION_TIMEOUT);
   }
 
   #end(): void {
-    clearTimeout(this.#firstConfirmation);
+    this.#firstConfirmation?.clear();
     this.#firstConfirmation = undefined;
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    if (this.#limit === undefined) return;
+    this.#limit.clear();
+    this.#limit = undefined;
     this.#waits(-1);
   }
 
   #watch(delay: number): void {
-    this.#timer = setTimeout(() => {
+    const expired = () => {
       const left = this.#progressAt + CONFIRMATION_TIMEOUT - performance.now();
       if (left > 0) this.#watch(left);
       else
@@ -227,7 +226,9 @@ export class Outbox {
           'FI_ETIMEDOUT',
           'the peer takes no messages: does it read engine.notifications()?',
         );
-    }, delay).unref(); // the engine keeps the event loop alive
+    };
+    // The engine keeps the event loop alive.
+    this.#limit = withoutContext(() => new TimeLimit(delay, expired).unref());
   }
 }
 

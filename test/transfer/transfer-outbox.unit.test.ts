@@ -210,7 +210,7 @@ test('30 seconds without a confirmation end all messages, and progress begins th
     outbox.taken(Taken.Some, [i]);
   }
   expect(await settled()).toEqual({ ok: 10, pending: 1490 });
-  await vi.advanceTimersByTimeAsync(30_000);
+  await vi.advanceTimersByTimeAsync(30_001); // and one poll of the event loop
   expect(await settled()).toEqual({
     ok: 10,
     'FI_ETIMEDOUT true': WINDOW,

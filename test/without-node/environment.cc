@@ -64,9 +64,6 @@ napi_status napi_add_async_cleanup_hook(napi_env, napi_async_cleanup_hook, void*
 }
 napi_status napi_remove_async_cleanup_hook(napi_async_cleanup_hook_handle) { return napi_ok; }
 
-napi_status napi_create_string_utf8(napi_env env, const char* text, size_t, napi_value* result) {
-  return put(env, result, text);
-}
 napi_status napi_create_object(napi_env env, napi_value* result) { return put(env, result, {}); }
 
 napi_status napi_create_reference(napi_env, napi_value value, uint32_t, napi_ref* result) {
@@ -78,11 +75,6 @@ napi_status napi_get_reference_value(napi_env, napi_ref reference, napi_value* r
   return napi_ok;
 }
 napi_status napi_delete_reference(napi_env, napi_ref) { return napi_ok; }
-napi_status napi_async_init(napi_env, napi_value, napi_value, napi_async_context* result) {
-  *result = nullptr;
-  return napi_ok;
-}
-napi_status napi_async_destroy(napi_env, napi_async_context) { return napi_ok; }
 napi_status napi_open_handle_scope(napi_env, napi_handle_scope* result) {
   *result = nullptr;
   return napi_ok;

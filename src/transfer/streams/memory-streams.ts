@@ -1,5 +1,7 @@
 // Streams of Node.js over local memory.
+
 import { Readable, Writable } from 'node:stream';
+import { inThisContext } from '../../base/async-context.js';
 import { outOfRange } from '../../base/errors.js';
 import { type Pieces, slicePieces } from '../pieces.js';
 
@@ -47,7 +49,7 @@ export class ArrivingReadable extends Readable {
   constructor(arriving: Arriving) {
     super({ highWaterMark: PART });
     this.#arriving = arriving;
-    this.#leave = arriving.watch(() => this.#push());
+    this.#leave = arriving.watch(inThisContext(() => this.#push()));
     arriving.arrived.then(
       () => {
         this.#isComplete = true;

@@ -1,5 +1,7 @@
 // The streams of this engine, whose tokens peers use.
+
 import { onAbort } from '../../base/abort-signals.js';
+import { TimeLimit } from '../../base/time-limit.js';
 import { within } from '../../base/wait-options.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from '../errors.js';
@@ -108,8 +110,8 @@ function own(
         detail: 'the token has expired, and the peer has not used it',
       }),
     );
-  const timer = setTimeout(expire, expires).unref();
-  const stop = () => clearTimeout(timer);
+  const limit = new TimeLimit(expires, expire).unref();
+  const stop = () => limit.clear();
   end.opened.then(stop);
   onAbort(end.signal, stop);
   const opened = () => within(end.opened, { signal: end.signal, timeout: undefined }, 'stream');

@@ -1,3 +1,4 @@
+import { withoutContext } from '../../base/async-context.js';
 import { Channel } from '../confirmations.js';
 import { offerEnded } from '../errors.js';
 import type { MemoryPool } from '../memory-pool.js';
@@ -41,7 +42,7 @@ export class Streams {
 
   /** The memory of streams that have no pool of their own. */
   get pool(): MemoryPool {
-    this.#pool ??= this.#makePool(POOL);
+    this.#pool ??= withoutContext(() => this.#makePool(POOL));
     return this.#pool;
   }
 

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { CallContext } from '../../base/async-context.js';
 import { Deferred } from '../../base/deferred.js';
 import { invalidState } from '../../base/errors.js';
 import { within } from '../../base/wait-options.js';
@@ -20,6 +21,7 @@ export interface IncomingFlow extends StreamFlow {
 export class TransferReadable extends Readable {
   readonly #flow: IncomingFlow;
   readonly #run: Run;
+  readonly #context = new CallContext();
   #wanted: Deferred<void> | undefined;
 
   /** @internal */
@@ -41,10 +43,12 @@ export class TransferReadable extends Readable {
   override _read(): void {
     this.#wanted?.resolve();
     if (this.#run.running) return;
-    this.#start({
-      ready: (signal) => this.#ready(signal),
-      take: async (bytes) => this.#take(bytes),
-    });
+    this.#context.run(() =>
+      this.#start({
+        ready: (signal) => this.#ready(signal),
+        take: async (bytes) => this.#take(bytes),
+      }),
+    );
   }
 
   async #ready(signal: AbortSignal): Promise<void> {
@@ -68,7 +72,7 @@ export class TransferReadable extends Readable {
 
   /** @internal */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#run.end(error, callback);
+    this.#context.run(() => this.#run.end(error, callback));
   }
 
   /**

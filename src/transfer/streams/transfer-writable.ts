@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { CallContext, inThisContext } from '../../base/async-context.js';
 import { Deferred } from '../../base/deferred.js';
 import { invalidState } from '../../base/errors.js';
 import { Run, type StreamFlow, type StreamReport } from './run.js';
@@ -53,6 +54,7 @@ export class TransferWritable extends Writable {
   readonly #flow: OutgoingFlow;
   readonly #written = new WrittenSource();
   readonly #run: Run;
+  readonly #context = new CallContext();
 
   /** @internal */
   constructor(flow: OutgoingFlow) {
@@ -69,24 +71,29 @@ export class TransferWritable extends Writable {
 
   /** @internal */
   override _write(bytes: Uint8Array, _encoding: string, callback: () => void): void {
-    if (bytes.length === 0) return callback(); // an empty chunk is not the end
-    this.#written.write(bytes, callback);
-    if (!this.#run.running) this.#start(this.#written);
+    if (bytes.length === 0) {
+      callback(); // an empty chunk is not the end
+      return;
+    }
+    this.#written.write(bytes, inThisContext(callback));
+    if (!this.#run.running) this.#context.run(() => this.#start(this.#written));
   }
 
   /** @internal */
   override _final(callback: (error?: Error | null) => void): void {
     this.#written.end();
-    const running = this.#run.running ?? this.#start(this.#written);
-    running.then(
-      () => callback(),
-      () => {}, // destroy() was called
-    );
+    this.#context.run(() => {
+      const running = this.#run.running ?? this.#start(this.#written);
+      running.then(
+        () => callback(),
+        () => {}, // destroy() was called
+      );
+    });
   }
 
   /** @internal */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#run.end(error, callback);
+    this.#context.run(() => this.#run.end(error, callback));
   }
 
   /**
