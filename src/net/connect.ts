@@ -1,10 +1,12 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
+import { checkConnection } from './check-connection.js';
 import { connectionError } from './errors.js';
 import { FabricSocket, type FabricSocketOptions } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
@@ -64,7 +66,9 @@ export async function upgrade(
   connection: Duplex,
   options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
 ): Promise<FabricSocket> {
-  const { timeout = CONNECT_TIMEOUT } = options;
+  checkConnection(connection);
+  const { timeout = CONNECT_TIMEOUT } = checkObject('options', options);
+  checkMilliseconds('options.timeout', timeout);
   const until = performance.now() + timeout;
   const session = await meet(connection, options, timeout, 'either');
   session.isOfOneSocket = true;
