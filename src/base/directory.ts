@@ -1,6 +1,7 @@
 // What a directory is, so that libfabric/transfer can use any, and libfabric/directory has some.
 import { checkMilliseconds, checkObject, checkOptions, checkString, namesOf } from './checks.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
+import { isRevoked } from './objects.js';
 
 /** An entry of a group: who it is, and where it is. */
 export interface DirectoryEntry {
@@ -80,7 +81,7 @@ export const ttlOf = (options: PublishOptions | undefined): number =>
 
 /** Checks for an object with the calls of a directory. */
 export function checkDirectory(name: string, value: unknown): Directory {
-  const directory = value as Partial<Directory> | null | undefined;
+  const directory = isRevoked(value) ? undefined : (value as Partial<Directory> | null | undefined);
   const calls = ['publish', 'withdraw', 'lookup', 'watch'] as const;
   if (calls.every((call) => typeof directory?.[call] === 'function')) return value as Directory;
   throw invalidArgType(name, `a directory: an object with ${calls.join('(), ')}()`, value);

@@ -82,7 +82,9 @@ export class TransferServer {
     const { headers } = checkRequest(request);
     const raw = checkResponse(response);
     if (headerOf(headers, ADDRESS) !== undefined) raw.setHeader(ADDRESS, this.engine.address);
-    next?.();
+    if (next === undefined) return;
+    if (typeof next !== 'function') throw invalidArgType('next', 'a function', next);
+    next();
   };
 
   /**
@@ -98,13 +100,14 @@ export class TransferServer {
   ): Promise<TransferClientOfRequest | undefined> {
     const raw = checkRequest(request);
     const rawResponse = checkResponse(response);
+    const connection = connectionOf(raw);
     const address = headerOf(raw.headers, ADDRESS);
     if (address === undefined) return undefined;
     this.handler(request, response);
     const peer = await this.engine.peer(address).catch((error) => {
       throw badRequest(error);
     });
-    this.#connections.met(peer, connectionOf(raw));
+    this.#connections.met(peer, connection);
     return {
       peer,
       tokens: tokensOf(raw.headers),
@@ -126,8 +129,12 @@ export class TransferServer {
 }
 
 // The socket of a request of HTTP/2 is a proxy, and many requests share its session.
-const connectionOf = (request: IncomingMessage | Http2ServerRequest): EventEmitter =>
-  ('stream' in request ? request.stream?.session : undefined) ?? request.socket;
+function connectionOf(request: IncomingMessage | Http2ServerRequest): EventEmitter {
+  const session = 'stream' in request ? request.stream?.session : undefined;
+  const connection: EventEmitter | undefined = session ?? request.socket;
+  if (typeof connection?.once === 'function') return connection;
+  throw invalidArgType('request', 'a request with a connection', request);
+}
 
 const badRequest = (error: unknown) =>
   error instanceof TypeError ? Object.assign(error, { status: 400, statusCode: 400 }) : error;

@@ -1,6 +1,7 @@
 import { checkService } from '../base/checks.js';
 import { atCallerOf, invalidArgType } from '../base/errors.js';
 import type { Cap } from '../base/flags.js';
+import { isRevoked } from '../base/objects.js';
 import type { AnyInfo, Info } from '../contract/info-types.js';
 import { type NativeInfo, native } from '../contract/native.js';
 import type { CapsOf, EpTypeOf, Hints } from './hints.js';
@@ -50,6 +51,7 @@ export function getInfo(hints?: null): Info[];
 export function getInfo<const H extends Hints>(hints: H): Info<EpTypeOf<H>, CapsOf<H>>[];
 export function getInfo(hints?: Hints | null): Info[] {
   try {
+    if (isRevoked(hints)) throw invalidArgType('hints', 'an object', hints);
     checkServiceOf(hints);
     return native.getinfo(hints).map((found) => {
       const entry = entryOf(found);

@@ -1,6 +1,6 @@
 import { check64, checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
-import { isArray } from '../base/objects.js';
+import { isArray, isRevoked } from '../base/objects.js';
 import { type HmemMemory, type HmemType, MAX_INT } from './device-memory.js';
 
 /** A list of integers, such as the shape of an array. */
@@ -78,7 +78,7 @@ export function deviceMemoryOf(
   options: DeviceMemoryOptions = {},
 ): HmemMemory {
   const { device } = checkOptions('options', options, OPTION_NAMES);
-  if (typeof source !== 'object' || source === null) throw notASource(source);
+  if (typeof source !== 'object' || source === null || isRevoked(source)) throw notASource(source);
   if ('__cuda_array_interface__' in source) return ofCudaArray(source, device);
   if ('dl_tensor' in source) return ofTensor('source.dl_tensor', source.dl_tensor, device);
   if ('dtype' in source && 'device' in source) return ofTensor('source', source, device);

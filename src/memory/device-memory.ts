@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { check64, checkInteger, checkNames, namesOf, oneOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import type { HmemIface } from '../base/flags.js';
+import { isRevoked } from '../base/objects.js';
 import { type Handle, type NativeDeviceMemory, native } from '../contract/native.js';
 import type { DeviceAccess } from '../engine/memory.js';
 
@@ -60,7 +61,7 @@ export interface CheckedDeviceMemory {
 
 /** Whether a value is meant to be device memory. */
 export function looksLikeDeviceMemory(value: unknown): value is DeviceMemory {
-  if (typeof value !== 'object' || value === null) return false;
+  if (typeof value !== 'object' || value === null || isRevoked(value)) return false;
   return 'type' in value && !ArrayBuffer.isView(value) && !types.isAnyArrayBuffer(value);
 }
 

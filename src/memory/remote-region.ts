@@ -1,6 +1,7 @@
 import { check64, checkBytes, checkInteger } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { invalidArgValue } from '../base/errors.js';
+import { isRevoked } from '../base/objects.js';
 import { native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
 
@@ -38,7 +39,8 @@ export function encodeDescriptor(region: RegionDescription): Uint8Array {
 export function describedRegion(
   description: ArrayBufferView | ArrayBuffer | RegionDescription,
 ): RegionDescription {
-  if (typeof description !== 'object' || description === null || !('key' in description)) {
+  const isObject = typeof description === 'object' && description !== null;
+  if (!isObject || isRevoked(description) || !('key' in description)) {
     return decodeDescriptor(description);
   }
   const { key, address, length } = description;

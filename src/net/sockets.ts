@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { inThisContext } from '../base/async-context.js';
+import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { TimeLimit } from '../base/time-limit.js';
+import { checkConnection } from './check-connection.js';
 import { CONNECT_TIMEOUT, meet, sessionTo, timeLeft } from './connect.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
@@ -54,7 +56,9 @@ export async function upgrade(
   connection: Duplex,
   options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
 ): Promise<FabricSocket> {
-  const { timeout = CONNECT_TIMEOUT } = options;
+  checkConnection(connection);
+  const { timeout = CONNECT_TIMEOUT } = checkObject('options', options);
+  checkMilliseconds('options.timeout', timeout);
   const until = performance.now() + timeout;
   const session = await meet(connection, options, timeout, 'either');
   session.isOfOneSocket = true;

@@ -7,7 +7,8 @@ import {
   namesOf,
   oneOf,
 } from '../base/checks.js';
-import { invalidArgValue } from '../base/errors.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
 import type { TransferEngine } from '../transfer/transfer-engine.js';
@@ -102,6 +103,8 @@ export const OF_LIST = namesOf<ListOptions>({
 });
 
 export function baseOf(url: string | URL): URL {
+  if (typeof url !== 'string' && !isInstance(url, URL))
+    throw invalidArgType('url', 'a string or a URL', url);
   const base = URL.canParse(String(url)) ? new URL(String(url)) : undefined;
   if (base === undefined || !/^https?:$/.test(base.protocol))
     throw invalidArgValue('url', 'must be http:// or https:// and the bucket');
@@ -143,6 +146,7 @@ export function conditionFields({
 /** The bytes of a body. Undefined for a stream. */
 export function bytesOf(body: ObjectBody): Uint8Array | undefined {
   if (typeof body === 'string') return Buffer.from(body);
-  if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) return undefined;
+  const isObject = typeof body === 'object' && body !== null && !isRevoked(body);
+  if (isObject && Symbol.asyncIterator in body) return undefined;
   return checkBytes('body', body);
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { cancellable } from '../base/cancellation.js';
-import { checkInteger } from '../base/checks.js';
+import { checkInteger, checkOptions, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidState, outOfRange } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
@@ -97,7 +97,8 @@ export class MemoryPart {
    *
    * @throws RangeError ERR_OUT_OF_RANGE. Error ERR_INVALID_STATE for memory of a device. Error ERR_CLOSED.
    */
-  readable({ start, end }: StreamRange = {}): Readable {
+  readable(range: StreamRange = {}): Readable {
+    const { start, end } = checkOptions('range', range, RANGE);
     this.checkOpen();
     return readableOf(streamed(this.slice(start, end)));
   }
@@ -108,7 +109,8 @@ export class MemoryPart {
    *
    * @throws as readable() does.
    */
-  writable({ start, end }: StreamRange = {}): Writable {
+  writable(range: StreamRange = {}): Writable {
+    const { start, end } = checkOptions('range', range, RANGE);
     this.checkOpen();
     return writableOf(streamed(this.slice(start, end)));
   }
@@ -130,6 +132,8 @@ export interface StreamRange {
   /** Bytes. If omitted, the end of the memory. */
   readonly end?: number | undefined;
 }
+
+const RANGE = namesOf<StreamRange>({ start: 1, end: 1 });
 
 /** @internal The bytes of a part, for a stream. */
 export const streamed = (part: MemoryPart): StreamedMemory => ({

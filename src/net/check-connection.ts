@@ -1,0 +1,13 @@
+import type { Duplex } from 'node:stream';
+import { invalidArgType } from '../base/errors.js';
+import { isRevoked } from '../base/objects.js';
+
+const METHODS = ['write', 'on', 'off', 'pause', 'unshift', 'destroy'];
+
+/** Checks for a stream with two sides. It may be of another library. */
+export function checkConnection(connection: unknown): asserts connection is Duplex {
+  const isObject = typeof connection === 'object' && connection !== null && !isRevoked(connection);
+  const members = isObject ? (connection as unknown as Record<string, unknown>) : {};
+  if (METHODS.every((name) => typeof members[name] === 'function')) return;
+  throw invalidArgType('connection', 'a Duplex', connection);
+}
