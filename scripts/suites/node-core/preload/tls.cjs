@@ -6,6 +6,7 @@ const http = require('node:http');
 const http2 = require('node:http2');
 const https = require('node:https');
 const tls = require('node:tls');
+const { copyOf } = require('./callable.cjs');
 
 /** Lets a server of Node.js listen by one of the replaced module. */
 function listening(server, net, options) {
@@ -82,7 +83,7 @@ function tlsOver(net) {
     }
   };
   const createServer = serverFunction(tls.createServer, net);
-  return { ...tls, connect, createServer, Server: serversOf(tls.Server, net) };
+  return copyOf(tls, { connect, createServer, Server: serversOf(tls.Server, net) });
 }
 
 function http2Over(net, tlsModule) {
@@ -101,14 +102,21 @@ function http2Over(net, tlsModule) {
   };
   const createServer = serverFunction(http2.createServer, net);
   const createSecureServer = serverFunction(http2.createSecureServer, net);
-  return { ...http2, connect, createServer, createSecureServer };
+  return copyOf(http2, { connect, createServer, createSecureServer });
+}
+
+function httpsOver(net, tlsModule) {
+  https.globalAgent.createConnection = (options) => tlsModule.connect(options);
+  const createServer = serverFunction(https.createServer, net);
+  return copyOf(https, { createServer, Server: serversOf(https.Server, net) });
 }
 
 exports.over = (net, part) => {
-  const replaced = tlsOver(net);
-  if (part === 'tls') return { tls: replaced };
+  const replaced = { tls: tlsOver(net) };
+  replaced.https = httpsOver(net, replaced.tls);
+  if (part === 'tls') return replaced;
   // For servers of HTTP/2 that also speak HTTP/1.
-  http.globalAgent.createConnection = (options) => net.connect(options.port, options.host);
-  https.globalAgent.createConnection = (options) => replaced.connect(options);
-  return { tls: replaced, http2: http2Over(net, replaced) };
+  http.globalAgent.createConnection = (options) =>
+    net.connect({ host: options.host, port: options.port, allowHalfOpen: true });
+  return { ...replaced, http2: http2Over(net, replaced.tls) };
 };
