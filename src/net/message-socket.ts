@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { checkAnySignal, checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import { checkBytes, checkInteger, checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
 import { within } from '../base/wait-options.js';
@@ -139,9 +140,14 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   #open(): void {
     const session = this.#session as SocketSession;
     this.#writer.open((bytes, from) => session.write(this.#stream, bytes, from));
-    this.#writer.drain();
-    if (this.#isEnding) this.#endIfSent();
+    this.#drain();
     this.#meet();
+  }
+
+  #drain(): void {
+    const error = this.#writer.drain();
+    if (error) this.destroy(error);
+    else if (this.#isEnding) this.#endIfSent();
   }
 
   // The first record says where the transfer engine of the peer is.
@@ -185,9 +191,9 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   readonly #owner = new OwnerInContext({
     accepted: () => {
       this.#open();
-      this.emit('connect');
+      emitApart(this, 'connect');
       const fallback = this.#session?.fallback;
-      if (fallback) this.emit('fallback', fallback);
+      if (fallback) emitApart(this, 'fallback', fallback);
     },
     refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
     readable: () => {
@@ -196,11 +202,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       this.#closeIfOver();
     },
     writable: () => {
-      this.#writer.drain();
-      if (this.#isEnding) this.#endIfSent();
+      this.#drain();
     },
-    fellBack: (error) => this.emit('fallback', error),
-    lostNic: (error) => this.emit('nicLost', error),
+    fellBack: (error) => emitApart(this, 'fallback', error),
+    lostNic: (error) => emitApart(this, 'nicLost', error),
     lost: (error, isWhole) => {
       if (this.#isClosed || this.#loss) return;
       this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
@@ -389,7 +394,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#wake();
     process.nextTick(() =>
       this.#owner.run(() => {
-        if (error && this.listenerCount('error') > 0) this.emit('error', error);
+        if (error && this.listenerCount('error') > 0) emitApart(this, 'error', error);
         this.emit('close', error);
       }),
     );

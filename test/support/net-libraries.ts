@@ -20,7 +20,7 @@ const over = (options: object): Functions => ({
     fabric.createServer({ ...options, ...more }, listener as never) as unknown as tcp.Server,
   connect: (more, listener) =>
     fabric.connect({ ...options, ...more } as never, listener) as unknown as Socket,
-  create: () => new fabric.FabricSocket() as unknown as Socket,
+  create: () => new fabric.FabricSocket(options) as unknown as Socket,
 });
 
 const nodeNet: Functions = {

@@ -13,3 +13,7 @@ exports.withMembers = (options, members) => {
   if (options === undefined || options === null) return { ...members };
   return typeof options === 'object' ? { ...members, ...options } : options;
 };
+
+/** A module with other members. Getters stay getters. */
+exports.copyOf = (module, members) =>
+  Object.assign(Object.create(null, Object.getOwnPropertyDescriptors(module)), members);

@@ -1,7 +1,7 @@
 // node:http with attach() at each server, and FabricAgent in place of each agent.
 const http = require('node:http');
 const { attach, FabricAgent } = require('../../../../dist/net/index.js');
-const { callable, withMembers } = require('./callable.cjs');
+const { callable, copyOf, withMembers } = require('./callable.cjs');
 
 module.exports = (fabric) => {
   const Server = new Proxy(http.Server, {

@@ -1,18 +1,20 @@
 // node:tls and node:http2 over replaced sockets: what listens is a server of libfabric/net, whose sockets node:tls and
 // node:http2 get by the event 'connection'; and clients get a socket of libfabric/net as the option socket of tls.connect(),
-// or by the option createConnection of http2.connect(). docs/net.md recommends these lines.
+// or by the option createConnection of http2.connect(). docs/net.md recommends these lines. The sockets have
+// allowHalfOpen, because their own protocols end them.
 const http = require('node:http');
 const http2 = require('node:http2');
 const https = require('node:https');
 const tls = require('node:tls');
+const { copyOf } = require('./callable.cjs');
 
 /** Lets a server of Node.js listen by one of the replaced module. */
 function listening(server, net, options) {
-  const { allowHalfOpen, pauseOnConnect } = Object(options);
-  const front = net.createServer(
-    { ...(allowHalfOpen && { allowHalfOpen }), ...(pauseOnConnect && { pauseOnConnect }) },
-    (socket) => server.emit('connection', socket),
-  );
+  const { pauseOnConnect = false } = Object(options);
+  const front = net.createServer({ allowHalfOpen: true, pauseOnConnect }, (socket) => {
+    socket.server = server;
+    server.emit('connection', socket);
+  });
   for (const event of ['listening', 'error', 'close', 'drop'])
     front.on(event, (...args) => server.emit(event, ...args));
   const own = {};
@@ -62,7 +64,7 @@ function tlsArguments(args) {
 }
 
 const ADDRESS = ['host', 'port', 'path', 'lookup', 'family', 'hints', 'localAddress', 'localPort'];
-const SOCKET = ['allowHalfOpen', 'signal', 'autoSelectFamily', 'autoSelectFamilyAttemptTimeout'];
+const SOCKET = ['signal', 'timeout', 'autoSelectFamily', 'autoSelectFamilyAttemptTimeout'];
 
 function tlsOver(net) {
   const connect = (...args) => {
@@ -70,10 +72,18 @@ function tlsOver(net) {
     if (options.socket) return tls.connect(options, listener);
     const wanted = [...ADDRESS, ...SOCKET].filter((name) => options[name] !== undefined);
     const place = Object.fromEntries(wanted.map((name) => [name, options[name]]));
-    return tls.connect({ ...options, socket: net.connect(place) }, listener);
+    const secureContext = options.secureContext ?? tls.createSecureContext(options);
+    // What TLS has to say at the end it says after the end of the peer.
+    const socket = net.connect({ ...place, allowHalfOpen: true });
+    try {
+      return tls.connect({ ...options, secureContext, socket }, listener);
+    } catch (error) {
+      socket.on('error', () => {}).destroy();
+      throw error;
+    }
   };
   const createServer = serverFunction(tls.createServer, net);
-  return { ...tls, connect, createServer, Server: serversOf(tls.Server, net) };
+  return copyOf(tls, { connect, createServer, Server: serversOf(tls.Server, net) });
 }
 
 function http2Over(net, tlsModule) {
@@ -84,7 +94,7 @@ function http2Over(net, tlsModule) {
       const host = url.hostname?.replace(/^\[(.*)\]$/, '$1') || url.host || 'localhost';
       const isSecure = (url.protocol ?? wanted.protocol) !== 'http:';
       const port = url.port || (isSecure ? 443 : 80);
-      if (!isSecure) return net.connect({ host, port });
+      if (!isSecure) return net.connect({ host, port, allowHalfOpen: true });
       const servername = net.isIP(host) ? {} : { servername: host };
       return tlsModule.connect({ ...servername, ALPNProtocols: ['h2'], ...wanted, host, port });
     };
@@ -92,14 +102,21 @@ function http2Over(net, tlsModule) {
   };
   const createServer = serverFunction(http2.createServer, net);
   const createSecureServer = serverFunction(http2.createSecureServer, net);
-  return { ...http2, connect, createServer, createSecureServer };
+  return copyOf(http2, { connect, createServer, createSecureServer });
+}
+
+function httpsOver(net, tlsModule) {
+  https.globalAgent.createConnection = (options) => tlsModule.connect(options);
+  const createServer = serverFunction(https.createServer, net);
+  return copyOf(https, { createServer, Server: serversOf(https.Server, net) });
 }
 
 exports.over = (net, part) => {
-  const replaced = tlsOver(net);
-  if (part === 'tls') return { tls: replaced };
+  const replaced = { tls: tlsOver(net) };
+  replaced.https = httpsOver(net, replaced.tls);
+  if (part === 'tls') return replaced;
   // For servers of HTTP/2 that also speak HTTP/1.
-  http.globalAgent.createConnection = (options) => net.connect(options.port, options.host);
-  https.globalAgent.createConnection = (options) => replaced.connect(options);
-  return { tls: replaced, http2: http2Over(net, replaced) };
+  http.globalAgent.createConnection = (options) =>
+    net.connect({ host: options.host, port: options.port, allowHalfOpen: true });
+  return { ...replaced, http2: http2Over(net, replaced.tls) };
 };
