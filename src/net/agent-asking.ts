@@ -1,10 +1,11 @@
 import {
+  Agent,
   type ClientRequest,
   type ClientRequestArgs,
   type IncomingMessage,
   request as requestHttp,
 } from 'node:http';
-import { type RequestOptions, request as requestHttps } from 'node:https';
+import { type RequestOptions, request as requestHttps, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { PROTOCOL } from './attach.js';
@@ -15,7 +16,7 @@ import type { SocketSession } from './stream.js';
 
 /** What createConnection() of an agent gets: the request's options. */
 export type Target = ClientRequestArgs &
-  ConnectionOptions & { readonly _defaultAgent?: { readonly protocol?: string } };
+  ConnectionOptions & { readonly _defaultAgent?: { readonly protocol?: string | undefined } };
 
 export const isSecure = ({ protocol, _defaultAgent }: Target): boolean =>
   (_defaultAgent?.protocol ?? protocol) === 'https:';
@@ -37,6 +38,8 @@ export interface Outcome {
 export class Asking {
   /** It does not reject. The caller sets `onEnd` of the session, which has started. */
   readonly outcome: Promise<Outcome>;
+  /** Resolves when there is a connection, before TLS. */
+  readonly connected: Promise<void>;
   readonly #request: ClientRequest;
   #socket: Socket | undefined;
   #references = 0;
@@ -50,8 +53,13 @@ export class Asking {
       () => this.#fail('ETIMEDOUT', `no agreement within ${options.connectTimeout} ms`),
       options.connectTimeout,
     ).unref();
+    let connected: () => void;
+    this.connected = new Promise((resolve) => {
+      connected = resolve;
+    });
     request.on('socket', (socket: Socket) => {
       this.#socket = socket;
+      socket.once('connect', connected);
       socket.once(isSecure(target) ? 'secureConnect' : 'connect', () => {
         this.#hasConnected = true;
       });
@@ -112,13 +120,14 @@ export class Asking {
 
 function requestFor(target: Target): ClientRequest {
   // Not the signal and the timeout of the request that happens to be the first.
-  const { signal: _signal, timeout: _timeout, ...options } = target;
+  const { signal: _signal, timeout: _timeout, _defaultAgent, ...options } = target;
   const asking = {
     ...options,
     path: '/',
     method: 'OPTIONS',
     headers: { connection: 'Upgrade', upgrade: PROTOCOL },
-    agent: false as const,
+    // Not that of the program: its global agent may be this one.
+    agent: isSecure(target) ? new SecureAgent() : new Agent(),
   };
   const request = isSecure(target)
     ? requestHttps(asking as RequestOptions)

@@ -67,6 +67,8 @@ export class Origin {
       return connected(control, target, fallback);
     };
     const socket = new FabricSocket();
+    // Limits of the request begin when it is connected.
+    asking.connected.then(() => socket.connected());
     asking.hold(1);
     socket.once('close', () => {
       asking.hold(-1);

@@ -1,5 +1,5 @@
-import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
-import { type RequestOptions, Agent as SecureAgent } from 'node:https';
+import http, { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
+import https, { type RequestOptions, Agent as SecureAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { isSecure, type Target } from './agent-asking.js';
@@ -13,7 +13,18 @@ export interface FabricAgentOptions extends AgentOptions, FabricOptions {
   readonly connectTimeout?: number;
 }
 
+// For http: and https:. If the agent is the global one of a module, requests without a protocol need that of the module.
+function protocolOf(this: Agent): string | undefined {
+  const isOf = [http.globalAgent === this, https.globalAgent === (this as unknown)];
+  if (isOf[0] === isOf[1]) return undefined;
+  return isOf[0] ? 'http:' : 'https:';
+}
+
 type Created = (error: Error | null, socket: Duplex) => void;
+
+// node:http takes the default port of the agent, 80, for https: too.
+const withPort = (target: Target): Target =>
+  isSecure(target) && target.port === 80 ? { ...target, port: 443 } : target;
 
 /** The most origins without a session that an agent remembers. */
 const MAX_ORIGINS = 1000;
@@ -36,7 +47,7 @@ export class FabricAgent extends Agent {
     const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
     checkMilliseconds('options.connectTimeout', connectTimeout, 1);
     super(ofAgent);
-    Object.assign(this, { protocol: undefined }); // for http:// and https://
+    Object.defineProperty(this, 'protocol', { get: protocolOf });
     this.#options = { ...options, connectTimeout };
   }
 
@@ -49,7 +60,8 @@ export class FabricAgent extends Agent {
 
   /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */
   override createConnection(target: ClientRequestArgs, created?: Created): Duplex {
-    const socket = this.#origin(target as Target).connect(target as Target);
+    const wanted = withPort(target as Target);
+    const socket = this.#origin(wanted).connect(wanted);
     if (created) process.nextTick(created, null, socket);
     return socket;
   }

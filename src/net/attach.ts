@@ -140,9 +140,13 @@ class Attached implements Attachment {
     const server = this.#server;
     if (mode !== Mode.Bytes) {
       session.answer(stream, numberOf('EPROTONOSUPPORT'));
-    } else if (this.#isServerClosing || this.#isOver(1)) {
+    } else if (this.#isServerClosing) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isServerClosing) server.emit('drop', addressesOf(session.control));
+    } else if (this.#isOver(1)) {
+      // As in node:net, the client connects, and the connection ends.
+      session.answer(stream, 0);
+      session.destroy(stream);
+      server.emit('drop', addressesOf(session.control));
     } else {
       const socket = FabricSocket.accepted(session, stream, { allowHalfOpen: true });
       session.answer(stream, 0);

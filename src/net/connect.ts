@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Trace } from '../base/trace.js';
@@ -6,7 +5,7 @@ import type { NetSessionState } from '../diagnostics/net-state.js';
 import { addonFailure } from './addon.js';
 import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
-import { connected, identityOf, keyOf, openControl } from './control-connection.js';
+import { type Asker, connected, identityOf, keyOf, openControl } from './control-connection.js';
 import { connectionError } from './errors.js';
 import { PlainSession } from './plain-session.js';
 import type { Heartbeat } from './port.js';
@@ -27,7 +26,7 @@ const sessions = new Map<string, Promise<SocketSession>>();
  * @param asker emits the events of the new connection.
  * @throws TypeError, RangeError as node:net does.
  */
-export function sessionTo(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+export function sessionTo(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   // Options of TLS may have functions and keys, which cannot be compared. A local port is that of one connection.
   if (options.tls !== undefined || options.localPort) return openOfOneSocket(options, asker);
   return sharedSession(options, asker).then((session) =>
@@ -35,7 +34,7 @@ export function sessionTo(options: ConnectOptions, asker: EventEmitter): Promise
   );
 }
 
-function sharedSession(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+function sharedSession(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
   const known = sessions.get(key);
   if (known !== undefined) return known;
@@ -53,7 +52,7 @@ function keyOfFabric({ provider, driver, node, nics, heartbeat, require }: Fabri
   return [provider, driver, node, nics, interval, limit, require].map(identityOf).join('\n');
 }
 
-function openOfOneSocket(options: ConnectOptions, asker: EventEmitter): Promise<SocketSession> {
+function openOfOneSocket(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   return openTraced(options, asker).then((session) => {
     session.isOfOneSocket = true;
     return session;
@@ -62,7 +61,7 @@ function openOfOneSocket(options: ConnectOptions, asker: EventEmitter): Promise<
 
 function openTraced(
   options: ConnectOptions,
-  asker: EventEmitter,
+  asker: Asker,
   ended: () => void = () => {},
 ): Promise<SocketSession> {
   const control = openControl(options, asker);

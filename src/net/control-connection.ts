@@ -42,6 +42,11 @@ export const CONTROL_NAMES = namesOf<ControlOptions>({
   blockList: 1,
 });
 
+/** Who asks for a connection. */
+export interface Asker extends EventEmitter {
+  autoSelectFamilyAttemptedAddresses?: string[] | undefined;
+}
+
 /** Events of a connection before it is connected, which the socket that asks for it emits too. */
 const EVENTS = [
   'lookup',
@@ -58,7 +63,7 @@ const EVENTS = [
  */
 export function openControl(
   options: ControlOptions & { readonly tls?: ConnectionOptions | undefined },
-  asker: EventEmitter,
+  asker: Asker,
 ): Socket {
   const { tls } = options;
   const place = Object.fromEntries(
@@ -66,7 +71,12 @@ export function openControl(
   );
   const control = tls ? connectTls({ ...place, ...tls }) : connectTcp(place as never);
   control.on('error', () => {}); // whoever waits for it has a listener of its own
-  for (const event of EVENTS) control.on(event, (...args) => emitApart(asker, event, ...args));
+  for (const event of EVENTS) {
+    control.on(event, (...args) => {
+      asker.autoSelectFamilyAttemptedAddresses = control.autoSelectFamilyAttemptedAddresses;
+      emitApart(asker, event, ...args);
+    });
+  }
   return control;
 }
 
@@ -80,7 +90,7 @@ export function connected(
     const timer = setTimeout(() => {
       const detail = `no connection within ${timeout} ms`;
       control.destroy(connectionError('ETIMEDOUT', detail, 'connect'));
-    }, timeout);
+    }, timeout).unref(); // the connection itself keeps the event loop alive
     const onError = (error: Error) => {
       clearTimeout(timer);
       reject(error);

@@ -12,10 +12,15 @@ const numbers = new Map([...getSystemErrorMap()].map(([number, [code]]) => [code
 /** The error number of a code, as packets carry it. */
 export const numberOf = (code: string): number => -(numbers.get(code) ?? 0);
 
-export function connectionError(code: string, detail: string, syscall?: string): ConnectionError {
+/** @param detail undefined: the text is that of node:net, `read ECONNRESET`. */
+export function connectionError(
+  code: string,
+  detail: string | undefined,
+  syscall?: string,
+): ConnectionError {
   const errno = numbers.get(code);
   const text = syscall === undefined ? code : `${syscall} ${code}`;
-  return Object.assign(new Error(`${text}: ${detail}`), {
+  return Object.assign(new Error(detail === undefined ? text : `${text}: ${detail}`), {
     code,
     ...(errno !== undefined && { errno }),
     ...(syscall !== undefined && { syscall }),
@@ -30,7 +35,7 @@ export const socketClosed = (): ConnectionError =>
   codedError('ERR_SOCKET_CLOSED', 'Socket is closed');
 
 /** The error of a number that the peer has sent. */
-export function errorOfPeer(number: number, detail: string, syscall: string): ConnectionError {
+export function errorOfPeer(number: number, syscall: string): ConnectionError {
   const [code] = getSystemErrorMap().get(-number) ?? ['ECONNRESET'];
-  return connectionError(code, detail, syscall);
+  return connectionError(code, undefined, syscall);
 }

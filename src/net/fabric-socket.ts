@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
@@ -18,12 +19,21 @@ import { Mode, type SocketSession, type StreamOwner } from './stream.js';
 
 type Done = (error?: Error | null) => void;
 
+/** Bytes that a socket whose own side has ended reads before the program asks for them. */
+const AHEAD = 64 * 1024;
+
 /** A stream of bytes between two processes, used as a net.Socket is. */
 export class FabricSocket extends SessionDuplex {
+  /** What setTimeout() was called with. */
+  timeout: number | undefined;
   /** Whether it is connecting. */
   connecting = false;
-  /** Always undefined: it has no handle of libuv. */
-  readonly _handle: undefined;
+  /** The addresses that were tried, as in node:net. */
+  autoSelectFamilyAttemptedAddresses: string[] | undefined;
+  /** Always null: it has no handle of libuv. */
+  readonly _handle: null = null;
+  /** The server that has accepted it, null if none has. */
+  server: EventEmitter | null = null;
   /** What connect() uses where its own arguments name nothing else. */
   readonly #options: Partial<ConnectOptions>;
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
@@ -31,8 +41,13 @@ export class FabricSocket extends SessionDuplex {
   #writer = new SocketWriter();
   /** Changes with each connect() and destroy(), so that an earlier connection cannot change the next one. */
   #attempt = 0;
+  /** There is no stream yet: what is written waits. */
+  #isOpening = false;
+  #whenOpen: (() => void) | undefined;
   #isReferenced = true;
+  #holdsLoop = false;
   #wantsBytes = false;
+  #hasPeerEnded = false;
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
   #bytesRead = 0;
@@ -51,7 +66,7 @@ export class FabricSocket extends SessionDuplex {
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
     this.#options = checked;
-    this.#onread = onread ? new MemoryReader(onread) : undefined;
+    this.#onread = onread ? new MemoryReader(onread, this) : undefined;
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
   }
 
@@ -85,7 +100,7 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal Opens a stream of the session that will be found. */
   openFrom(opening: Promise<SocketSession>): this {
-    this.connecting = true;
+    this.connecting = this.#isOpening = true;
     this.#timeout.refresh();
     const attempt = ++this.#attempt;
     opening.then(
@@ -106,14 +121,14 @@ export class FabricSocket extends SessionDuplex {
     this.leaveSession();
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
-    this.#wantsBytes = false;
-    this.#loss = undefined;
+    this.#wantsBytes = this.#hasPeerEnded = false;
+    this.#loss = this.#whenOpen = undefined;
     this.#bytesRead = 0;
   }
 
   /** @internal Opens a stream of a session. */
   open(session: SocketSession): this {
-    this.connecting = true;
+    this.connecting = this.#isOpening = true;
     this.#open(session, Mode.Bytes);
     return this;
   }
@@ -134,13 +149,23 @@ export class FabricSocket extends SessionDuplex {
 
   #join(session: SocketSession): void {
     this.joinSession(session);
-    if (this.#isReferenced) session.hold(1);
+    this.#holdLoop();
+  }
+
+  // When both sides have ended, nothing can arrive or leave, although nobody may have read everything.
+  #holdLoop(): void {
+    const { session } = this;
+    const isOver = this.destroyed || (this.writableFinished && this.#hasPeerEnded);
+    const holds = session !== undefined && this.#isReferenced && !isOver;
+    if (holds === this.#holdsLoop) return;
+    this.#holdsLoop = holds;
+    session?.hold(holds ? 1 : -1);
   }
 
   // Listeners may throw: each event is apart from what follows it.
   readonly #owner: StreamOwner = {
     accepted: () => this.#accepted(),
-    refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
@@ -148,7 +173,7 @@ export class FabricSocket extends SessionDuplex {
     lostNic: (error) => emitApart(this, 'nicLost', error),
     lost: (error, isWhole) => {
       if (this.destroyed || this.#loss) return;
-      if (this.readableEnded || this.connecting || (!isWhole && this.#isUnread)) {
+      if (this.readableEnded || this.#isOpening || (!isWhole && this.#isUnread)) {
         this.destroy(error);
         return;
       }
@@ -160,16 +185,25 @@ export class FabricSocket extends SessionDuplex {
 
   #accepted(): void {
     if (this.destroyed) return;
-    this.connecting = false;
+    this.#isOpening = false;
     this.#timeout.refresh();
-    emitApart(this, 'connect');
-    emitApart(this, 'ready');
+    this.connected();
+    this.#whenOpen?.();
+    this.#whenOpen = undefined;
     const fallback = this.session?.fallback;
     if (fallback) emitApart(this, 'fallback', fallback);
     if (this.destroyed) return;
     this.#sendUnsent();
     if (this.#wantsBytes) this.#take();
     else if (!this.isPaused()) this.read(0); // the peer may end without bytes
+  }
+
+  /** @internal It has reached the peer, which may not have accepted it yet. */
+  connected(): void {
+    if (!this.connecting) return;
+    this.connecting = false;
+    emitApart(this, 'connect');
+    emitApart(this, 'ready');
   }
 
   // As in node:net, what nobody reads keeps no socket open that the peer has left.
@@ -189,7 +223,7 @@ export class FabricSocket extends SessionDuplex {
   /** @internal */
   override _read(): void {
     this.#wantsBytes = true;
-    if (this.connecting) return;
+    if (this.#isOpening) return;
     // read() calls this before it takes what is buffered. Some libraries call it once for each 'readable', and since
     // Node.js 26 it returns one piece, not all.
     if (this.readableLength > 0) process.nextTick(this.#takeWanted);
@@ -227,6 +261,15 @@ export class FabricSocket extends SessionDuplex {
     }
     // Readable does not read on after a part of a character.
     if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
+    if (this.writableFinished) this.#readAhead();
+  }
+
+  // After the end of this side, the end of the peer is the last event of the connection.
+  #readAhead(): void {
+    if (this.#onread || this.#hasPeerEnded || this.#wantsBytes) return;
+    if (this.readableLength === 0 || this.readableLength >= AHEAD) return;
+    this.#wantsBytes = true;
+    this.#take();
   }
 
   #takeIntoMemory(reader: MemoryReader): void {
@@ -264,6 +307,8 @@ export class FabricSocket extends SessionDuplex {
 
   #pushEnd(): void {
     if (this.#loss) this.once('end', () => this.#failWriter());
+    this.#hasPeerEnded = true;
+    this.#holdLoop();
     this.push(null);
     this.read(0); // emits 'end', although nobody reads
   }
@@ -312,14 +357,14 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
-    if (!this.connecting && this.session === undefined) {
+    if (!this.#isOpening && this.session === undefined) {
       done(socketClosed());
       return;
     }
     this.#writer.begin(chunks, done);
     // What the stream counts are the bytes at the time of write().
     if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
-    else if (!this.connecting) this.#sendUnsent();
+    else if (!this.#isOpening) this.#sendUnsent();
   }
 
   // Never waits for the peer's reader while the session has room for the bytes.
@@ -344,25 +389,29 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal */
   override _final(done: Done): void {
-    if (this.pending) {
-      this.once('connect', () => this._final(done));
+    if (this.#isOpening || this.stream === 0) {
+      this.#whenOpen = () => this._final(done);
       return;
     }
     this.session?.end(this.stream);
     done();
+    this.once('finish', () => {
+      this.#holdLoop();
+      this.#readAhead();
+    });
   }
 
   /** @internal */
   override _destroy(error: Error | null, done: Done): void {
-    const wasConnecting = this.connecting;
-    this.connecting = false;
+    const wasConnecting = this.#isOpening;
+    this.connecting = this.#isOpening = false;
     this.#attempt += 1;
     this.#timeout.stop();
     const session = this.session;
     if (session !== undefined && this.stream > 0) session.destroy(this.stream);
     this.stream = 0;
-    if (session !== undefined && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
+    this.#holdLoop();
     this.#writer.fail(
       wasConnecting
         ? codedError(
@@ -397,16 +446,12 @@ export class FabricSocket extends SessionDuplex {
     const limit = checkTimeout(milliseconds);
     if (listener !== undefined && typeof listener !== 'function')
       throw invalidArgType('callback', 'a function', listener);
+    this.timeout = limit;
     this.#timeout.set(limit);
     if (listener === undefined) return this;
     if (limit === 0) this.off('timeout', listener);
     else this.once('timeout', listener);
     return this;
-  }
-
-  /** Milliseconds until 'timeout', 0 without a limit. Undefined if it was not set. */
-  get timeout(): number | undefined {
-    return this.#timeout.milliseconds;
   }
 
   /** Does nothing: what is written in one turn of the event loop travels together, and at once. */
@@ -421,23 +466,22 @@ export class FabricSocket extends SessionDuplex {
 
   /** Lets the socket keep the event loop alive. It does until unref(). */
   ref(): this {
-    if (this.#isReferenced || this.destroyed) return this;
+    if (this.destroyed) return this;
     this.#isReferenced = true;
-    this.session?.hold(1);
+    this.#holdLoop();
     return this;
   }
 
   /** Lets the event loop end although the socket is open. */
   unref(): this {
-    if (!this.#isReferenced) return this;
     this.#isReferenced = false;
-    this.session?.hold(-1);
+    this.#holdLoop();
     return this;
   }
 
   /** Whether it is not connected yet, or not any more. */
   get pending(): boolean {
-    return this.stream === 0 || this.connecting;
+    return this.connecting || (this.stream === 0 && !this.#isOpening);
   }
 
   /** As in node:net. */

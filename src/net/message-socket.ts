@@ -143,7 +143,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       const fallback = this.#session?.fallback;
       if (fallback) this.emit('fallback', fallback);
     },
-    refused: (errno) => this.destroy(errorOfPeer(errno, 'the peer refuses the socket', 'connect')),
+    refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
     readable: () => {
       this.#meet();
       this.#wake();

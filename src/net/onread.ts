@@ -10,10 +10,15 @@ export interface OnRead {
 export class MemoryReader {
   isStopped = false;
   readonly #options: OnRead;
+  readonly #socket: unknown;
+  /** Memory that was asked for, and has no bytes yet. */
+  #memory: Uint8Array | undefined;
   #isReading = false;
 
-  constructor(options: OnRead) {
+  /** @param socket `this` of the callback. */
+  constructor(options: OnRead, socket: unknown) {
     this.#options = options;
+    this.#socket = socket;
   }
 
   /**
@@ -27,10 +32,12 @@ export class MemoryReader {
     this.#isReading = true;
     try {
       while (!this.isStopped) {
-        const memory = typeof buffer === 'function' ? buffer() : buffer;
+        this.#memory ??= typeof buffer === 'function' ? buffer() : buffer;
+        const memory = this.#memory;
         const length = take(memory);
         if (length <= 0) return length < 0;
-        if (callback(length, memory) === false) this.isStopped = true;
+        this.#memory = undefined;
+        if (callback.call(this.#socket, length, memory) === false) this.isStopped = true;
       }
       return false;
     } finally {

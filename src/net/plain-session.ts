@@ -139,7 +139,7 @@ export class PlainSession implements SocketSession {
   #refused(errno: number): void {
     const owner = this.#owner;
     this.#owner = undefined;
-    this.fail(errorOfPeer(errno, 'the peer refuses the socket', 'connect'));
+    this.fail(errorOfPeer(errno, 'connect'));
     owner?.refused(errno);
   }
 

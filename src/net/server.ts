@@ -186,8 +186,8 @@ export class FabricServer extends EventEmitter {
         else callback(codedError('ERR_SERVER_NOT_RUNNING', 'Server is not running.'));
       });
     this.#isClosing = true;
-    if (listening) this.#listener.close();
-    else process.nextTick(() => this.#closeIfIdle(true));
+    this.#listener.close(); // also a listen() that waits for the address of a host
+    if (!listening) process.nextTick(() => this.#closeIfIdle(true));
     this.#sessions.close();
     return this;
   }
@@ -211,9 +211,13 @@ export class FabricServer extends EventEmitter {
 
   #opened(session: SocketSession, stream: number, mode: number): void {
     const most = this.maxConnections ?? Number.POSITIVE_INFINITY;
-    if (this.#isClosing || this.#sockets.size >= most) {
+    if (this.#isClosing) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isClosing) emitApart(this, 'drop', addressesOf(session.control));
+    } else if (this.#sockets.size >= most) {
+      // As in node:net, the client connects, and the connection ends.
+      session.answer(stream, 0);
+      session.destroy(stream);
+      emitApart(this, 'drop', addressesOf(session.control));
     } else if (mode === Mode.Bytes) {
       this.#acceptBytes(session, stream);
     } else if (mode === Mode.Messages && this.listenerCount('messages') > 0) {
@@ -230,6 +234,7 @@ export class FabricServer extends EventEmitter {
       ...(highWaterMark !== undefined && { highWaterMark }),
     });
     session.answer(stream, 0);
+    socket.server = this;
     this.#keep(socket);
     if (pauseOnConnect) socket.pause();
     emitApart(this, 'connection', socket);

@@ -250,17 +250,19 @@ export class Session implements Carried, SocketSession {
     this.#holdLoop();
   }
 
-  // Until the peer has what was written, the process must not end.
+  // Until the peer has what was written, and until a session that closes has ended, the process must not end.
   #holdLoop(): void {
-    const holds = !this.#error && (this.#references > 0 || !native.netIsDelivered(this.handle));
+    const isEnding = this.#isClosing && this.#owners.size === 0;
+    const isNeeded = this.#references > 0 || isEnding || !native.netIsDelivered(this.handle);
+    const holds = !this.#error && isNeeded;
     this.#links.hold(holds);
     this.#controlPath.hold(holds && !this.#links.any);
   }
 
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
   close(): void {
-    this.hold(1); // until it has ended
     this.#isClosing = true;
+    this.#holdLoop();
     this.#schedule();
   }
 
@@ -346,10 +348,7 @@ export class Session implements Carried, SocketSession {
         owner?.writable();
         break;
       case NetEvent.Reset:
-        owner?.lost(
-          errorOfPeer(value, 'the peer has reset the socket', 'read'),
-          native.netHasPeerEnded(this.handle, stream),
-        );
+        owner?.lost(errorOfPeer(value, 'read'), native.netHasPeerEnded(this.handle, stream));
         break;
       case NetEvent.Delivered:
         this.#delivered();

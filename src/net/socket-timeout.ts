@@ -5,20 +5,13 @@ import { invalidArgType, outOfRange } from '../base/errors.js';
 export class SocketTimeout {
   readonly #expired: () => void;
   #timer: NodeJS.Timeout | undefined;
-  #milliseconds: number | undefined;
 
   constructor(expired: () => void) {
     this.#expired = expired;
   }
 
-  /** Undefined until set() is called. */
-  get milliseconds(): number | undefined {
-    return this.#milliseconds;
-  }
-
   /** @param milliseconds 0: no limit. */
   set(milliseconds: number): void {
-    this.#milliseconds = milliseconds;
     this.stop();
     if (milliseconds > 0) this.#timer = setTimeout(this.#expired, milliseconds).unref();
   }
