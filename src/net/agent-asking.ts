@@ -30,8 +30,8 @@ export type AskingOptions = FabricOptions & {
 export interface Outcome {
   readonly session?: SocketSession;
   readonly error?: Error;
-  /** Whether there was a connection. If not, the server has not refused. */
-  readonly hasConnected: boolean;
+  /** Whether there is no connection to the server, for the reason `error`. */
+  readonly isUnreachable: boolean;
 }
 
 /** Asks a server to use the fabric. */
@@ -44,6 +44,7 @@ export class Asking {
   #socket: Socket | undefined;
   #references = 0;
   #hasConnected = false;
+  #hasGivenUp = false;
 
   constructor(target: Target, options: AskingOptions) {
     const until = performance.now() + options.connectTimeout;
@@ -70,11 +71,11 @@ export class Asking {
       .then(
         (session) => {
           session.start();
-          return { session, hasConnected: true };
+          return { session, isUnreachable: false };
         },
         (error) => {
           this.#socket?.destroy();
-          return { error, hasConnected: this.#hasConnected };
+          return { error, isUnreachable: !this.#hasConnected && !this.#hasGivenUp };
         },
       )
       .finally(() => {
@@ -96,6 +97,7 @@ export class Asking {
 
   #fail(code: string, detail: string): void {
     const error = connectionError(code, detail, 'connect');
+    this.#hasGivenUp = true;
     this.#request.destroy(error);
     this.#socket?.destroy(error); // after an upgrade, the request has none
   }

@@ -14,8 +14,8 @@ export interface FabricAgentOptions extends AgentOptions, FabricOptions {
 }
 
 // For http: and https:. If the agent is the global one of a module, requests without a protocol need that of the module.
-function protocolOf(this: Agent): string | undefined {
-  const isOf = [http.globalAgent === this, https.globalAgent === (this as unknown)];
+function protocolOf(agent: Agent): string | undefined {
+  const isOf = [http.globalAgent === agent, https.globalAgent === (agent as unknown)];
   if (isOf[0] === isOf[1]) return undefined;
   return isOf[0] ? 'http:' : 'https:';
 }
@@ -47,12 +47,18 @@ export class FabricAgent extends Agent {
     const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
     checkMilliseconds('options.connectTimeout', connectTimeout, 1);
     super(ofAgent);
-    Object.defineProperty(this, 'protocol', { get: protocolOf });
+    let protocol: string | undefined | null;
+    Object.defineProperty(this, 'protocol', {
+      get: () => (protocol === undefined ? protocolOf(this) : protocol),
+      set: (value) => {
+        protocol = value;
+      },
+    });
     this.#options = { ...options, connectTimeout };
   }
 
   /** @internal The name of the origin, and, over TLS, of the options that decide whom it trusts. */
-  override getName(target: Target): string {
+  override getName(target: Target = {}): string {
     return isSecure(target)
       ? `https ${SecureAgent.prototype.getName.call(this, target as RequestOptions)}`
       : super.getName(target as never);

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { checkObject } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { addonFailure } from './addon.js';
@@ -122,6 +123,11 @@ class Attached implements Attachment {
     return this.#sockets.size - this.#sessions.size;
   }
 
+  get #highWaterMark(): number {
+    const { highWaterMark } = this.#server as Server & { highWaterMark?: number };
+    return highWaterMark ?? getDefaultHighWaterMark(false);
+  }
+
   /** @param more sockets that the server does not count yet. */
   #isOver(more: number): boolean {
     const { maxConnections, _connections = 0 } = this.#server as Server & { _connections?: number };
@@ -148,7 +154,10 @@ class Attached implements Attachment {
       session.destroy(stream);
       server.emit('drop', addressesOf(session.control));
     } else {
-      const socket = FabricSocket.accepted(session, stream, { allowHalfOpen: true });
+      const socket = FabricSocket.accepted(session, stream, {
+        allowHalfOpen: true,
+        highWaterMark: this.#highWaterMark, // requests have that of their socket
+      });
       session.answer(stream, 0);
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
