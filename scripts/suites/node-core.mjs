@@ -11,7 +11,7 @@ import { fetchTests } from './node-core/source.mjs';
 
 const PARTS = Object.keys(LISTED);
 const OPTIONS = {
-  provider: { value: 'NAME', read: oneOf(['shm', 'tcp', 'efa']), default: 'shm' },
+  provider: { value: 'NAME', read: oneOf(['shm', 'tcp', 'efa', 'duplex']), default: 'shm' },
   verbose: {},
 };
 

@@ -173,7 +173,8 @@ export class FabricSocket extends SessionDuplex {
     lostNic: (error) => emitApart(this, 'nicLost', error),
     lost: (error, isWhole) => {
       if (this.destroyed || this.#loss) return;
-      if (this.readableEnded || this.#isOpening || (!isWhole && this.#isUnread)) {
+      // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
+      if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
         this.destroy(error);
         return;
       }
@@ -266,7 +267,7 @@ export class FabricSocket extends SessionDuplex {
 
   // After the end of this side, the end of the peer is the last event of the connection.
   #readAhead(): void {
-    if (this.#onread || this.#hasPeerEnded || this.#wantsBytes) return;
+    if (this.#onread || this.#hasPeerEnded || this.#wantsBytes || this.readableFlowing) return;
     if (this.readableLength === 0 || this.readableLength >= AHEAD) return;
     this.#wantsBytes = true;
     this.#take();

@@ -33,6 +33,8 @@ function netOver(fabric) {
 
 /** The modules that replace those of Node.js. */
 exports.modulesOf = (part, fabric) => {
+  if (fabric.provider === 'duplex')
+    return require('./tls.cjs').over({ ...net, ...require('./duplex.cjs') }, part);
   const replaced = netOver(fabric);
   if (part === 'net') return { net: replaced };
   return { net: replaced, ...require('./tls.cjs').over(replaced, part) };

@@ -1,6 +1,7 @@
 // node:tls and node:http2 over replaced sockets: what listens is a server of libfabric/net, whose sockets node:tls and
 // node:http2 get by the event 'connection'; and clients get a socket of libfabric/net as the option socket of tls.connect(),
-// or by the option createConnection of http2.connect(). docs/net.md recommends these lines.
+// or by the option createConnection of http2.connect(). docs/net.md recommends these lines. The sockets have
+// allowHalfOpen, because their own protocols end them.
 const http = require('node:http');
 const http2 = require('node:http2');
 const https = require('node:https');
@@ -8,11 +9,11 @@ const tls = require('node:tls');
 
 /** Lets a server of Node.js listen by one of the replaced module. */
 function listening(server, net, options) {
-  const { allowHalfOpen, pauseOnConnect } = Object(options);
-  const front = net.createServer(
-    { ...(allowHalfOpen && { allowHalfOpen }), ...(pauseOnConnect && { pauseOnConnect }) },
-    (socket) => server.emit('connection', socket),
-  );
+  const { pauseOnConnect = false } = Object(options);
+  const front = net.createServer({ allowHalfOpen: true, pauseOnConnect }, (socket) => {
+    socket.server = server;
+    server.emit('connection', socket);
+  });
   for (const event of ['listening', 'error', 'close', 'drop'])
     front.on(event, (...args) => server.emit(event, ...args));
   const own = {};
@@ -62,7 +63,7 @@ function tlsArguments(args) {
 }
 
 const ADDRESS = ['host', 'port', 'path', 'lookup', 'family', 'hints', 'localAddress', 'localPort'];
-const SOCKET = ['allowHalfOpen', 'signal', 'autoSelectFamily', 'autoSelectFamilyAttemptTimeout'];
+const SOCKET = ['signal', 'timeout', 'autoSelectFamily', 'autoSelectFamilyAttemptTimeout'];
 
 function tlsOver(net) {
   const connect = (...args) => {
@@ -70,7 +71,15 @@ function tlsOver(net) {
     if (options.socket) return tls.connect(options, listener);
     const wanted = [...ADDRESS, ...SOCKET].filter((name) => options[name] !== undefined);
     const place = Object.fromEntries(wanted.map((name) => [name, options[name]]));
-    return tls.connect({ ...options, socket: net.connect(place) }, listener);
+    const secureContext = options.secureContext ?? tls.createSecureContext(options);
+    // What TLS has to say at the end it says after the end of the peer.
+    const socket = net.connect({ ...place, allowHalfOpen: true });
+    try {
+      return tls.connect({ ...options, secureContext, socket }, listener);
+    } catch (error) {
+      socket.on('error', () => {}).destroy();
+      throw error;
+    }
   };
   const createServer = serverFunction(tls.createServer, net);
   return { ...tls, connect, createServer, Server: serversOf(tls.Server, net) };
@@ -84,7 +93,7 @@ function http2Over(net, tlsModule) {
       const host = url.hostname?.replace(/^\[(.*)\]$/, '$1') || url.host || 'localhost';
       const isSecure = (url.protocol ?? wanted.protocol) !== 'http:';
       const port = url.port || (isSecure ? 443 : 80);
-      if (!isSecure) return net.connect({ host, port });
+      if (!isSecure) return net.connect({ host, port, allowHalfOpen: true });
       const servername = net.isIP(host) ? {} : { servername: host };
       return tlsModule.connect({ ...servername, ALPNProtocols: ['h2'], ...wanted, host, port });
     };
