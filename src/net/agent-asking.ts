@@ -1,10 +1,11 @@
 import {
+  Agent,
   type ClientRequest,
   type ClientRequestArgs,
   type IncomingMessage,
   request as requestHttp,
 } from 'node:http';
-import { type RequestOptions, request as requestHttps } from 'node:https';
+import { type RequestOptions, request as requestHttps, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { TimeLimit } from '../base/time-limit.js';
@@ -16,7 +17,7 @@ import type { SocketSession } from './stream.js';
 
 /** What createConnection() of an agent gets: the request's options. */
 export type Target = ClientRequestArgs &
-  ConnectionOptions & { readonly _defaultAgent?: { readonly protocol?: string } };
+  ConnectionOptions & { readonly _defaultAgent?: { readonly protocol?: string | undefined } };
 
 export const isSecure = ({ protocol, _defaultAgent }: Target): boolean =>
   (_defaultAgent?.protocol ?? protocol) === 'https:';
@@ -30,18 +31,21 @@ export type AskingOptions = FabricOptions & {
 export interface Outcome {
   readonly session?: SocketSession;
   readonly error?: Error;
-  /** Whether there was a connection. If not, the server has not refused. */
-  readonly hasConnected: boolean;
+  /** Whether there is no connection to the server, for the reason `error`. */
+  readonly isUnreachable: boolean;
 }
 
 /** Asks a server to use the fabric. */
 export class Asking {
   /** It does not reject. The caller sets `onEnd` of the session, which has started. */
   readonly outcome: Promise<Outcome>;
+  /** Resolves when there is a connection, before TLS. */
+  readonly connected: Promise<void>;
   readonly #request: ClientRequest;
   #socket: Socket | undefined;
   #references = 0;
   #hasConnected = false;
+  #hasGivenUp = false;
 
   constructor(target: Target, options: AskingOptions) {
     const until = performance.now() + options.connectTimeout;
@@ -50,8 +54,13 @@ export class Asking {
     const limit = new TimeLimit(options.connectTimeout, () =>
       this.#fail('ETIMEDOUT', `no agreement within ${options.connectTimeout} ms`),
     ).unref();
+    let connected: () => void;
+    this.connected = new Promise((resolve) => {
+      connected = resolve;
+    });
     request.on('socket', (socket: Socket) => {
       this.#socket = socket;
+      socket.once('connect', connected);
       socket.once(isSecure(target) ? 'secureConnect' : 'connect', () => {
         this.#hasConnected = true;
       });
@@ -62,11 +71,11 @@ export class Asking {
       .then(
         (session) => {
           session.start();
-          return { session, hasConnected: true };
+          return { session, isUnreachable: false };
         },
         (error) => {
           this.#socket?.destroy();
-          return { error, hasConnected: this.#hasConnected };
+          return { error, isUnreachable: !this.#hasConnected && !this.#hasGivenUp };
         },
       )
       .finally(() => {
@@ -88,6 +97,7 @@ export class Asking {
 
   #fail(code: string, detail: string): void {
     const error = connectionError(code, detail, 'connect');
+    this.#hasGivenUp = true;
     this.#request.destroy(error);
     this.#socket?.destroy(error); // after an upgrade, the request has none
   }
@@ -112,13 +122,14 @@ export class Asking {
 
 function requestFor(target: Target): ClientRequest {
   // Not the signal and the timeout of the request that happens to be the first.
-  const { signal: _signal, timeout: _timeout, ...options } = target;
+  const { signal: _signal, timeout: _timeout, _defaultAgent, ...options } = target;
   const asking = {
     ...options,
     path: '/',
     method: 'OPTIONS',
     headers: { connection: 'Upgrade', upgrade: PROTOCOL },
-    agent: false as const,
+    // Not that of the program: its global agent may be this one.
+    agent: isSecure(target) ? new SecureAgent() : new Agent(),
   };
   const request = isSecure(target)
     ? requestHttps(asking as RequestOptions)

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { withoutContext } from '../base/async-context.js';
 import { addonFailure } from './addon.js';
@@ -40,11 +41,12 @@ export class Origin {
 
   /** A socket for a request. It is connecting. */
   connect(target: Target): FabricSocket | Socket {
-    if (this.#session) return this.#use(new FabricSocket().open(this.#session), target);
+    if (this.#session) return this.#use(socketFor(target).open(this.#session), target);
     const { provider, require } = this.#options;
     const isOptional = require !== 'fabric';
     const missing = addonFailure();
-    if (missing && isOptional) {
+    if (missing) {
+      if (!isOptional) return socketFor(target).openFrom(Promise.reject(missing));
       if (provider !== undefined) warnOf(missing);
       return withoutFabric(target);
     }
@@ -60,14 +62,16 @@ export class Origin {
     const asking = this.#ask(target);
     let control: Socket | undefined;
     const opening = async () => {
-      const { session, error } = await asking.outcome;
+      const { session, error, isUnreachable } = await asking.outcome;
       if (session) return session;
-      if (this.#options.require === 'fabric' || socket.destroyed) throw error;
+      if (this.#options.require === 'fabric' || isUnreachable || socket.destroyed) throw error;
       control = withoutFabric(target);
       const fallback = this.#options.provider === undefined ? undefined : error;
       return connected(control, target, fallback);
     };
-    const socket = new FabricSocket();
+    const socket = socketFor(target);
+    // Limits of the request begin when it is connected.
+    asking.connected.then(() => socket.connected());
     asking.hold(1);
     socket.once('close', () => {
       asking.hold(-1);
@@ -80,11 +84,11 @@ export class Origin {
     if (this.#asking) return this.#asking;
     const asking = withoutContext(() => new Asking(target, this.#options));
     this.#asking = asking;
-    asking.outcome.then(({ session, error, hasConnected }) => {
+    asking.outcome.then(({ session, error, isUnreachable }) => {
       this.#asking = undefined;
       this.#asksFrom = undefined;
       if (session) this.#found(session);
-      else if (hasConnected) this.#refused(error as Error);
+      else if (!isUnreachable) this.#refused(error as Error);
     });
     return asking;
   }
@@ -133,6 +137,12 @@ export class Origin {
     if (this.#sockets === 0) this.#close();
   }
 }
+
+const socketFor = ({ signal }: Target): FabricSocket =>
+  new FabricSocket({
+    highWaterMark: getDefaultHighWaterMark(false), // responses have that of their socket
+    ...(signal && { signal }),
+  });
 
 const withoutFabric = (target: Target): Socket =>
   isSecure(target) ? connectTls(target as ConnectionOptions) : connectTcp(target as never);

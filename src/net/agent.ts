@@ -1,5 +1,10 @@
-import { Agent, type AgentOptions, type ClientRequest, type ClientRequestArgs } from 'node:http';
-import { type RequestOptions, Agent as SecureAgent } from 'node:https';
+import http, {
+  Agent,
+  type AgentOptions,
+  type ClientRequest,
+  type ClientRequestArgs,
+} from 'node:http';
+import https, { type RequestOptions, Agent as SecureAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { isSecure, type Target } from './agent-asking.js';
@@ -19,7 +24,18 @@ interface AddsRequests {
   addRequest(request: ClientRequest, ...rest: unknown[]): void;
 }
 
+// For http: and https:. If the agent is the global one of a module, requests without a protocol need that of the module.
+function protocolOf(agent: Agent): string | undefined {
+  const isOf = [http.globalAgent === agent, https.globalAgent === (agent as unknown)];
+  if (isOf[0] === isOf[1]) return undefined;
+  return isOf[0] ? 'http:' : 'https:';
+}
+
 type Created = (error: Error | null, socket: Duplex) => void;
+
+// node:http takes the default port of the agent, 80, for https: too.
+const withPort = (target: Target): Target =>
+  isSecure(target) && target.port === 80 ? { ...target, port: 443 } : target;
 
 /** The most origins without a session that an agent remembers. */
 const MAX_ORIGINS = 1000;
@@ -42,12 +58,18 @@ export class FabricAgent extends Agent {
     const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
     checkMilliseconds('options.connectTimeout', connectTimeout, 1);
     super(ofAgent);
-    Object.assign(this, { protocol: undefined }); // for http:// and https://
+    let protocol: string | undefined | null;
+    Object.defineProperty(this, 'protocol', {
+      get: () => (protocol === undefined ? protocolOf(this) : protocol),
+      set: (value) => {
+        protocol = value;
+      },
+    });
     this.#options = { ...options, connectTimeout };
   }
 
   /** @internal The name of the origin, and, over TLS, of the options that decide whom it trusts. */
-  override getName(target: Target): string {
+  override getName(target: Target = {}): string {
     return isSecure(target)
       ? `https ${SecureAgent.prototype.getName.call(this, target as RequestOptions)}`
       : super.getName(target as never);
@@ -63,7 +85,8 @@ export class FabricAgent extends Agent {
 
   /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */
   override createConnection(target: ClientRequestArgs, created?: Created): Duplex {
-    const socket = this.#origin(target as Target).connect(target as Target);
+    const wanted = withPort(target as Target);
+    const socket = this.#origin(wanted).connect(wanted);
     if (created) process.nextTick(created, null, socket);
     return socket;
   }

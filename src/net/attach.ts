@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
+import { getDefaultHighWaterMark } from 'node:stream';
 import { ListenContext } from '../base/async-context.js';
 import { checkObject } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
@@ -128,6 +129,11 @@ class Attached implements Attachment {
     return this.#sockets.size - this.#sessions.size;
   }
 
+  get #highWaterMark(): number {
+    const { highWaterMark } = this.#server as Server & { highWaterMark?: number };
+    return highWaterMark ?? getDefaultHighWaterMark(false);
+  }
+
   /** @param more sockets that the server does not count yet. */
   #isOver(more: number): boolean {
     const { maxConnections, _connections = 0 } = this.#server as Server & { _connections?: number };
@@ -146,11 +152,18 @@ class Attached implements Attachment {
     const server = this.#server;
     if (mode !== Mode.Bytes) {
       session.answer(stream, numberOf('EPROTONOSUPPORT'));
-    } else if (this.#isServerClosing || this.#isOver(1)) {
+    } else if (this.#isServerClosing) {
       session.answer(stream, numberOf('ECONNREFUSED'));
-      if (!this.#isServerClosing) server.emit('drop', addressesOf(session.control));
+    } else if (this.#isOver(1)) {
+      // As in node:net, the client connects, and the connection ends.
+      session.answer(stream, 0);
+      session.destroy(stream);
+      server.emit('drop', addressesOf(session.control));
     } else {
-      const socket = FabricSocket.accepted(session, stream, { allowHalfOpen: true });
+      const socket = FabricSocket.accepted(session, stream, {
+        allowHalfOpen: true,
+        highWaterMark: this.#highWaterMark, // requests have that of their socket
+      });
       session.answer(stream, 0);
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));

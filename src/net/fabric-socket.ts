@@ -42,6 +42,9 @@ export class FabricSocket extends SessionDuplex {
   #writer = new SocketWriter();
   /** Changes with each connect() and destroy(), so that an earlier connection cannot change the next one. */
   #attempt = 0;
+  /** There is no stream yet: what is written waits. */
+  #isOpening = false;
+  #whenOpen: (() => void) | undefined;
   #isReferenced = true;
   #holdsLoop = false;
   #wantsBytes = false;
@@ -98,7 +101,7 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal Opens a stream of the session that will be found. */
   openFrom(opening: Promise<SocketSession>): this {
-    this.connecting = true;
+    this.connecting = this.#isOpening = true;
     this.joinCall();
     this.#timeout.refresh();
     const attempt = ++this.#attempt;
@@ -126,13 +129,13 @@ export class FabricSocket extends SessionDuplex {
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
     this.#wantsBytes = this.#hasPeerEnded = false;
-    this.#loss = undefined;
+    this.#loss = this.#whenOpen = undefined;
     this.#bytesRead = 0;
   }
 
   /** @internal Opens a stream of a session. */
   open(session: SocketSession): this {
-    this.connecting = true;
+    this.connecting = this.#isOpening = true;
     this.#open(session, Mode.Bytes);
     return this;
   }
@@ -178,7 +181,7 @@ export class FabricSocket extends SessionDuplex {
     lost: (error, isWhole) => {
       if (this.destroyed || this.#loss) return;
       // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
-      if (this.connecting || (!isWhole && (this.readableEnded || this.#isUnread))) {
+      if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
         this.destroy(error);
         return;
       }
@@ -190,16 +193,25 @@ export class FabricSocket extends SessionDuplex {
 
   #accepted(): void {
     if (this.destroyed) return;
-    this.connecting = false;
+    this.#isOpening = false;
     this.#timeout.refresh();
-    emitApart(this, 'connect');
-    emitApart(this, 'ready');
+    this.connected();
+    this.#whenOpen?.();
+    this.#whenOpen = undefined;
     const fallback = this.session?.fallback;
     if (fallback) emitApart(this, 'fallback', fallback);
     if (this.destroyed) return;
     this.#sendUnsent();
     if (this.#wantsBytes) this.#take();
     else if (!this.isPaused()) this.read(0); // the peer may end without bytes
+  }
+
+  /** @internal It has reached the peer, which may not have accepted it yet. */
+  connected(): void {
+    if (!this.connecting) return;
+    this.connecting = false;
+    emitApart(this, 'connect');
+    emitApart(this, 'ready');
   }
 
   // As in node:net, what nobody reads keeps no socket open that the peer has left.
@@ -219,7 +231,7 @@ export class FabricSocket extends SessionDuplex {
   /** @internal */
   override _read(): void {
     this.#wantsBytes = true;
-    if (this.connecting) return;
+    if (this.#isOpening) return;
     // read() calls this before it takes what is buffered. Some libraries call it once for each 'readable', and since
     // Node.js 26 it returns one piece, not all.
     if (this.readableLength > 0) process.nextTick(this.#takeWanted);
@@ -353,14 +365,14 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
-    if (!this.connecting && this.session === undefined) {
+    if (!this.#isOpening && this.session === undefined) {
       done(socketClosed());
       return;
     }
     this.#writer.begin(chunks, done);
     // What the stream counts are the bytes at the time of write().
     if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
-    else if (!this.connecting) this.#sendUnsent();
+    else if (!this.#isOpening) this.#sendUnsent();
     this.#writer.keepContext();
   }
 
@@ -386,8 +398,8 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal */
   override _final(done: Done): void {
-    if (this.pending) {
-      this.once('connect', () => this._final(done));
+    if (this.#isOpening || this.stream === 0) {
+      this.#whenOpen = () => this._final(done);
       return;
     }
     this.session?.end(this.stream);
@@ -400,8 +412,8 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal */
   override _destroy(error: Error | null, done: Done): void {
-    const wasConnecting = this.connecting;
-    this.connecting = false;
+    const wasConnecting = this.#isOpening;
+    this.connecting = this.#isOpening = false;
     this.#attempt += 1;
     this.#timeout.stop();
     const session = this.session;
@@ -478,7 +490,7 @@ export class FabricSocket extends SessionDuplex {
 
   /** Whether it is not connected yet, or not any more. */
   get pending(): boolean {
-    return this.stream === 0 || this.connecting;
+    return this.connecting || (this.stream === 0 && !this.#isOpening);
   }
 
   /** As in node:net. */

@@ -146,7 +146,7 @@ test('maxSockets holds from the first requests on', async () => {
   const asking = Array.from({ length: 10 }, () => ask(agent, port));
   expect(Object.values(agent.sockets).flat()).toHaveLength(2);
   await Promise.all(asking);
-  expect(most).toBe(2);
+  expect(most).toBeLessThanOrEqual(2);
   expect(Object.values(agent.freeSockets).flat().length).toBeLessThanOrEqual(2);
 });
 

@@ -97,7 +97,28 @@ async function client() {
   return { ...found, warnings };
 }
 
-parentPort.postMessage(role === 'server' ? await serve() : await client());
+const codeOf = ([error]) => error.code;
+
+/** The errors where the fabric is required, and missing. */
+async function required() {
+  const found = {};
+  const web = http.createServer();
+  try {
+    attach(web, options);
+  } catch (error) {
+    found.attach = error.code;
+  }
+  const server = createServer(options).listen(0, host);
+  found.createServer = codeOf(await once(server, 'error'));
+  const { port } = server.address();
+  found.connect = codeOf(await once(connect({ host, port, ...options }), 'error'));
+  const agent = new FabricAgent(options);
+  found.agent = codeOf(await once(http.get({ agent, host, port }), 'error'));
+  server.close();
+  return found;
+}
+
+parentPort.postMessage(await { server: serve, client, required }[role]());
 if (role === 'server') {
   await once(parentPort, 'message');
   parentPort.postMessage(warnings);

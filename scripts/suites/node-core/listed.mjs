@@ -5,6 +5,7 @@ const DESCRIPTOR = 'makes sockets of file descriptors, which sockets of the fabr
 const PRIVATE = 'reads private members of node:net';
 const CLUSTER = 'passes a listening handle of libuv to a cluster worker';
 const PROTOTYPE = 'reads a getter of the prototype without an object';
+const LISTENERS = 'counts the listeners that node:net adds to its own sockets';
 const INACTIVE =
   'expects that a connected socket that is not read does not keep the process alive, as an inactive handle of libuv';
 
@@ -22,14 +23,27 @@ export const LISTED = {
     'counts calls of the handles of libuv': ['persistent-nodelay.js', 'persistent-ref-unref.js'],
     [DESCRIPTOR]: ['connect-options-fd.js', 'socket-constructor.js'],
     [PRIVATE]: ['listen-invalid-port.js', 'normalize-args.js', 'socket-connecting.js'],
-    'counts the listeners that node:net adds to its own sockets': [
-      'socket-no-halfopen-enforcer.js',
-    ],
+    [LISTENERS]: ['socket-no-halfopen-enforcer.js'],
     [CLUSTER]: ['listen-handle-in-cluster-1.js'],
     [PROTOTYPE]: ['access-byteswritten.js'],
     [INACTIVE]: ['connect-paused-connection.js'],
   },
-  http: {},
+  http: {
+    [HANDLE]: ['client-spurious-aborted.js'],
+    [PRIVATE]: ['client-timeout-on-connect.js'],
+    [LISTENERS]: ['connect.js'],
+    [INACTIVE]: ['parser-freed-before-upgrade.js'],
+    'has a server of node:net that serves one connection, and an agent asks for the fabric first': [
+      'client-error-rawbytes.js',
+      'conn-reset.js',
+      'multi-line-headers.js',
+      'response-status-message.js',
+      'upgrade-binary.js',
+    ],
+    'expects sockets that are instances of net.Socket': ['set-timeout.js'],
+    'replaces the parser of node:http before its modules are loaded, and the agent has loaded them':
+      ['parser-lazy-loaded.js'],
+  },
   http2: {},
   tls: {},
 };

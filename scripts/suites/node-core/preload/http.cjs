@@ -5,7 +5,11 @@ const { callable, copyOf, withMembers } = require('./callable.cjs');
 
 module.exports = (fabric) => {
   const Server = new Proxy(http.Server, {
-    apply: (target, _this, args) => attached(new target(...args)),
+    apply: (target, self, args) => {
+      if (!(self instanceof target)) return attached(new target(...args));
+      Reflect.apply(target, self, args); // of a class that inherits from it
+      return attached(self);
+    },
     construct: (target, args, newTarget) => attached(Reflect.construct(target, args, newTarget)),
   });
   const attached = (server) => {
