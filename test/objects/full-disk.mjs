@@ -30,7 +30,10 @@ const codeOf = (promise) =>
     () => 'resolved',
     (error) => `${error.status ?? ''} ${error.code}`.trim(),
   );
-const statusOf = async (response) => [response.status, (await response.text()).match(/<Code>(.*)<\/Code>/)?.[1]];
+const statusOf = async (response) => [
+  response.status,
+  (await response.text()).match(/<Code>(.*)<\/Code>/)?.[1],
+];
 
 const key = `${url}/b/key`;
 const created = await (await fetch(`${key}?uploads`, { method: 'POST' })).text();
@@ -59,7 +62,12 @@ for (const [name, client] of Object.entries({ overHttp, overFabric })) {
   answers[`${name}, later`] = await codeOf(client.put('object', part));
   await client.delete('object');
 }
-const create = () => codeOf(fetch(`${key}?uploads`, { method: 'POST' }).then(statusOf).then((all) => Promise.reject({ code: all.join(' ') })));
+const create = () =>
+  codeOf(
+    fetch(`${key}?uploads`, { method: 'POST' })
+      .then(statusOf)
+      .then((all) => Promise.reject({ code: all.join(' ') })),
+  );
 answers.create = await withRoom(0, create);
 
 const [toOwn, toEngine] = [await engine.peer(own.address), await own.peer(engine.address)];

@@ -91,7 +91,8 @@ describe.each(providers)('%s', (provider) => {
           const isOver = event === 'finish' || event === 'end';
           if (!isOver) expect(own, name).toBe(error);
           if (!isOver) expect(peer, name).toMatchObject({ code: 'FI_ECONNABORTED' });
-          if (side === 'writer' && isOver) expect([hasEnded, reader], name).toEqual([true, undefined]);
+          if (side === 'writer' && isOver)
+            expect([hasEnded, reader], name).toEqual([true, undefined]);
         }
       }
       const leased = () => pair.poolA.stats().leased + pair.poolB.stats().leased;

@@ -27,7 +27,10 @@ describe.each(['remote.upload()', 'outgoing.sendFrom()'])('%s', (way) => {
     return (source: object) => {
       if (way === 'remote.upload()') {
         const incoming = b.incoming({ from: toA, pool: poolB });
-        return { reader: incoming, sent: toB.upload(source as never, incoming.token, { pool: poolA }) };
+        return {
+          reader: incoming,
+          sent: toB.upload(source as never, incoming.token, { pool: poolA }),
+        };
       }
       const outgoing = b.outgoing({ to: toA, pool: poolB });
       const reader = toB.download(outgoing.token, { pool: poolA });

@@ -92,7 +92,9 @@ async function run(plan: Plan, bytes: Uint8Array, from: Side, to: Side): Promise
 }
 
 describe('shm', () => {
-  test('random streams of both directions end with all their bytes', { timeout: 600_000 }, async () => {
+  test('random streams of both directions end with all their bytes', {
+    timeout: 600_000,
+  }, async () => {
     const { a, b, toA, toB } = await enginePair({ provider: 'shm', nics: 1 });
     await fc.assert(
       fc.asyncProperty(plans, async ({ buffersOfA, buffersOfB, streams }) => {
@@ -135,11 +137,23 @@ describe('shm', () => {
       return [quiet, writable, unread, paused];
     });
     for (const [from, to] of [
-      [{ engine: a, peer: toB, pool: poolA }, { engine: b, peer: toA, pool: poolB }],
-      [{ engine: b, peer: toA, pool: poolB }, { engine: a, peer: toB, pool: poolA }],
+      [
+        { engine: a, peer: toB, pool: poolA },
+        { engine: b, peer: toA, pool: poolB },
+      ],
+      [
+        { engine: b, peer: toA, pool: poolB },
+        { engine: a, peer: toB, pool: poolA },
+      ],
     ] as const) {
       for (const way of ['upload', 'download'] as const) {
-        const plan = { fromA: true, way, parts: Array(20).fill(SIZE), pauses: [0], readerPauses: [0] };
+        const plan = {
+          fromA: true,
+          way,
+          parts: Array(20).fill(SIZE),
+          pauses: [0],
+          readerPauses: [0],
+        };
         expect(same(await run(plan, bytes, from, to), bytes)).toBe(true);
       }
     }

@@ -67,7 +67,7 @@ export interface Chunk {
 }
 
 /** The value that a program writes. */
-export const valueOf = ({ kind, length }: Chunk): unknown =>
+export const chunkValue = ({ kind, length }: Chunk): unknown =>
   KINDS[kind](pattern(kind === 'part' ? Math.min(length, 1000) : length, length + 1));
 
 export const chunkOf = (kinds: readonly Kind[]): fc.Arbitrary<Chunk> =>
@@ -128,12 +128,12 @@ async function write(writable: Writable, { writing }: Program): Promise<string[]
   const refused: string[] = [];
   if (writing.how === 'pipeline') {
     const { highWaterMark, chunks } = writing;
-    await pipeline(Readable.from(chunks.map(valueOf), { highWaterMark }), writable);
+    await pipeline(Readable.from(chunks.map(chunkValue), { highWaterMark }), writable);
     return refused;
   }
   if (writing.how === 'web') {
     const writer = Writable.toWeb(writable).getWriter();
-    for (const chunk of writing.chunks) await writer.write(valueOf(chunk));
+    for (const chunk of writing.chunks) await writer.write(chunkValue(chunk));
     await writer.close();
     return refused;
   }
@@ -147,12 +147,12 @@ async function write(writable: Writable, { writing }: Program): Promise<string[]
   for (const each of writing.steps) {
     if (each === 'turn') await turn();
     else if (typeof each === 'string') writable[each]();
-    else attempt(() => writable.write(valueOf(each), each.encoding));
+    else attempt(() => writable.write(chunkValue(each), each.encoding));
   }
   for (let i = 0; i < writing.steps.length; i++) writable.uncork();
   const { last } = writing;
   if (last === undefined) writable.end();
-  else attempt(() => writable.end(valueOf(last), last.encoding));
+  else attempt(() => writable.end(chunkValue(last), last.encoding));
   await finished(writable, { readable: false });
   return refused;
 }

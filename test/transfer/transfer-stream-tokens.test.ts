@@ -79,7 +79,9 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
         ? toB.writable(own.token, { pool: poolA })
         : toB.download(own.token, { pool: poolA });
       const [writer, reader] = isUpload ? [theirs, own] : [own, theirs];
-      const sent = errorOf((writer as typeof theirs & { sendFrom(of: unknown): Promise<unknown> }).sendFrom(endless()));
+      const sent = errorOf(
+        (writer as typeof theirs & { sendFrom(of: unknown): Promise<unknown> }).sendFrom(endless()),
+      );
       const [destroyed, peer] = round % 4 < 2 ? [own, theirs] : [theirs, own];
       const failed = new Promise<Error>((resolve) => peer.on('error', resolve));
       const reason = new Error(`reason ${round}`);

@@ -9,9 +9,9 @@ import { MemoryDestination, PeerDestination } from './destinations.js';
 import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
-import { checkStreamOptions, type StreamOptions } from './stream-options.js';
 import type { StreamReport } from './run.js';
 import { type StreamSource, sourceOf } from './sources.js';
+import { checkStreamOptions, type StreamOptions } from './stream-options.js';
 import { decodeStreamToken, isStreamToken, type StreamToken } from './stream-token.js';
 import { TransferReadable } from './transfer-readable.js';
 import { TransferWritable } from './transfer-writable.js';
@@ -37,7 +37,8 @@ export class PeerStreams {
     given: StreamOptions,
   ): Promise<StreamReport> {
     this.#check(given);
-    if (isStreamToken(token)) this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
+    if (isStreamToken(token))
+      this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
     else this.#transfers.grant('write', token);
     const bytes = sourceOf('source', source);
     if (bytes.check) await bytes.check();

@@ -69,7 +69,10 @@ export class TransferWritable extends Writable {
 
   /** @internal */
   override _write(bytes: Uint8Array, _encoding: string, callback: () => void): void {
-    if (bytes.length === 0) return callback(); // an empty chunk is not the end
+    if (bytes.length === 0) {
+      callback(); // an empty chunk is not the end
+      return;
+    }
     this.#written.write(bytes, callback);
     if (!this.#run.running) this.#start(this.#written);
   }
