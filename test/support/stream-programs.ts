@@ -23,8 +23,13 @@ const lengths = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 15_000, max: 70_000 }) },
 );
 
+const Resizable = ArrayBuffer as unknown as new (
+  length: number,
+  options: { maxByteLength: number },
+) => ArrayBuffer;
+
 const resizableOf = (bytes: Uint8Array) => {
-  const buffer = new ArrayBuffer(bytes.length, { maxByteLength: bytes.length + 10 });
+  const buffer = new Resizable(bytes.length, { maxByteLength: bytes.length + 10 });
   new Uint8Array(buffer).set(bytes);
   return buffer;
 };
@@ -126,12 +131,12 @@ const eventsOf = (stream: Readable | Writable, names: readonly string[]): string
 
 async function write(writable: Writable, { writing }: Program): Promise<string[]> {
   const refused: string[] = [];
-  if (writing.how === 'pipeline') {
+  if ('chunks' in writing && writing.how === 'pipeline') {
     const { highWaterMark, chunks } = writing;
     await pipeline(Readable.from(chunks.map(chunkValue), { highWaterMark }), writable);
     return refused;
   }
-  if (writing.how === 'web') {
+  if ('chunks' in writing) {
     const writer = Writable.toWeb(writable).getWriter();
     for (const chunk of writing.chunks) await writer.write(chunkValue(chunk));
     await writer.close();
