@@ -184,8 +184,12 @@ export class MemoryPool {
 
   #take(turn: Turn): void {
     const free = this.#free.pop();
-    if (free) return this.#pass(free, turn);
-    if (this.#buffers < this.count) return void this.#makeFor(turn);
+    if (free) this.#pass(free, turn);
+    else if (this.#buffers < this.count) this.#makeFor(turn);
+    else this.#queue(turn);
+  }
+
+  #queue(turn: Turn): void {
     this.#waits += 1;
     this.#waiting.push(turn);
     this.#serveReceiver();

@@ -14,6 +14,7 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['an entry of a directory', 'src/base/directory.ts', /DEFAULT_TTL = ([\d_]+)/],
   ['a client of `transferServer', 'src/http/transfer-server.ts', /const KEEP = ([\d_]+)/],
   ['an answer to a request', 'src/objects/client-options.ts', /const TIMEOUT = ([\d_]+)/],
+  ['a request to an object server', 'src/objects/fabric.ts', /const WAIT = ([\d_]+)/],
   ['`remote.notify()`', 'src/transfer/outbox.ts', /const CONFIRMATION_TIMEOUT = ([\d_]+)/],
   ['a message of the', 'native/transfer/transfer_engine.h', /seconds kMessageTimeout\{(\d+)\}/],
   ['a peer that is dead', 'src/transfer/liveness.ts', /const LIVENESS = ([\d_]+)/],

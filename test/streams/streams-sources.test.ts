@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { enginePair } from '../support/engines.js';
 import { serve } from '../support/object-stores.js';
 import { howOften } from '../support/properties.js';
-import { ALL_KINDS, type Chunk, chunkOf, valueOf } from '../support/stream-programs.js';
+import { ALL_KINDS, type Chunk, chunkOf, chunkValue } from '../support/stream-programs.js';
 
 const FORMS = {
   iterable: (values: readonly unknown[]) => values,
@@ -43,7 +43,7 @@ async function check(take: Take, takes: { text: boolean; iterable: boolean }, ru
   await fc.assert(
     fc.asyncProperty(chunks, fc.constantFrom(...forms), async (given: Chunk[], form) => {
       const values = given
-        .map((chunk) => ({ kind: chunk.kind, value: valueOf(chunk) }))
+        .map((chunk) => ({ kind: chunk.kind, value: chunkValue(chunk) }))
         .filter(({ value }) => form !== 'readable' || value !== null);
       const parts = values.map(bytesOf);
       const taking = take(FORMS[form](values.map(({ value }) => value)) as never);

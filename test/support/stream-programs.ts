@@ -23,8 +23,13 @@ const lengths = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 15_000, max: 70_000 }) },
 );
 
+const Resizable = ArrayBuffer as unknown as new (
+  length: number,
+  options: { maxByteLength: number },
+) => ArrayBuffer;
+
 const resizableOf = (bytes: Uint8Array) => {
-  const buffer = new ArrayBuffer(bytes.length, { maxByteLength: bytes.length + 10 });
+  const buffer = new Resizable(bytes.length, { maxByteLength: bytes.length + 10 });
   new Uint8Array(buffer).set(bytes);
   return buffer;
 };
@@ -67,7 +72,7 @@ export interface Chunk {
 }
 
 /** The value that a program writes. */
-export const valueOf = ({ kind, length }: Chunk): unknown =>
+export const chunkValue = ({ kind, length }: Chunk): unknown =>
   KINDS[kind](pattern(kind === 'part' ? Math.min(length, 1000) : length, length + 1));
 
 export const chunkOf = (kinds: readonly Kind[]): fc.Arbitrary<Chunk> =>
@@ -126,14 +131,14 @@ const eventsOf = (stream: Readable | Writable, names: readonly string[]): string
 
 async function write(writable: Writable, { writing }: Program): Promise<string[]> {
   const refused: string[] = [];
-  if (writing.how === 'pipeline') {
+  if ('chunks' in writing && writing.how === 'pipeline') {
     const { highWaterMark, chunks } = writing;
-    await pipeline(Readable.from(chunks.map(valueOf), { highWaterMark }), writable);
+    await pipeline(Readable.from(chunks.map(chunkValue), { highWaterMark }), writable);
     return refused;
   }
-  if (writing.how === 'web') {
+  if ('chunks' in writing) {
     const writer = Writable.toWeb(writable).getWriter();
-    for (const chunk of writing.chunks) await writer.write(valueOf(chunk));
+    for (const chunk of writing.chunks) await writer.write(chunkValue(chunk));
     await writer.close();
     return refused;
   }
@@ -147,12 +152,12 @@ async function write(writable: Writable, { writing }: Program): Promise<string[]
   for (const each of writing.steps) {
     if (each === 'turn') await turn();
     else if (typeof each === 'string') writable[each]();
-    else attempt(() => writable.write(valueOf(each), each.encoding));
+    else attempt(() => writable.write(chunkValue(each), each.encoding));
   }
   for (let i = 0; i < writing.steps.length; i++) writable.uncork();
   const { last } = writing;
   if (last === undefined) writable.end();
-  else attempt(() => writable.end(valueOf(last), last.encoding));
+  else attempt(() => writable.end(chunkValue(last), last.encoding));
   await finished(writable, { readable: false });
   return refused;
 }
