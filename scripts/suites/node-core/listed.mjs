@@ -40,6 +40,8 @@ export const LISTED = {
       'response-status-message.js',
       'upgrade-binary.js',
     ],
+    'expects ticks between the head and the body of a request, which node:http has over sockets of libuv only':
+      ['pause-no-dump.js'],
     'expects sockets that are instances of net.Socket': ['set-timeout.js'],
     'replaces the parser of node:http before its modules are loaded, and the agent has loaded them':
       ['parser-lazy-loaded.js'],
