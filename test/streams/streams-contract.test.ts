@@ -102,8 +102,7 @@ test.each(['shm', 'none'])('sockets of libfabric/net, fabric: %s', async (provid
   const options = provider === 'none' ? {} : { provider };
   await checkAgainstPassThrough(async () => {
     const [client, peer] = await socketPair(options as { provider: 'shm' });
-    peer.end();
-    client.resume();
+    client.resume(); // the end of the peer, which follows that of the client
     return { writable: client as never, readable: () => peer as never };
   }, 10);
 });
