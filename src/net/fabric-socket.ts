@@ -402,7 +402,9 @@ export class FabricSocket extends SessionDuplex {
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
     done(error);
-    process.nextTick(() => this.emit('close', error !== null));
+    // As in node:net, whoever waits for 'end' can wait for 'close' after it.
+    const later = session === undefined ? process.nextTick : setImmediate;
+    later(() => this.emit('close', error !== null));
   }
 
   /** Destroys the socket when everything that was written has been accepted. */
