@@ -430,7 +430,9 @@ export class FabricSocket extends SessionDuplex {
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
     this.#owner.run(() => done(error));
-    process.nextTick(() => this.#owner.run(() => this.emit('close', error !== null)));
+    // As in node:net, whoever waits for 'end' can wait for 'close' after it.
+    const later = session === undefined ? process.nextTick : setImmediate;
+    later(() => this.#owner.run(() => this.emit('close', error !== null)));
   }
 
   /** Destroys the socket when everything that was written has been accepted. */

@@ -12,10 +12,16 @@ import * as http from '../../dist/http/index.js';
 import { boom } from '../support/bad-input.js';
 import { methodsOf } from '../support/public-members.js';
 
+// The declarations of ES2023 do not have them.
+const Resizable = ArrayBuffer as unknown as new (
+  length: number,
+  options: { readonly maxByteLength: number },
+) => ArrayBuffer & { resize(length: number): void };
+
 type Call = (...args: unknown[]) => unknown;
 
 function outOfBounds(): Uint8Array {
-  const buffer = new ArrayBuffer(64, { maxByteLength: 64 });
+  const buffer = new Resizable(64, { maxByteLength: 64 });
   const view = new Uint8Array(buffer, 32);
   buffer.resize(16);
   return view;
@@ -189,7 +195,7 @@ async function subjects() {
   messages.on('error', () => {});
   const store = new objects.ObjectClient('http://127.0.0.1:1/b');
   const url = 'http://127.0.0.1:1/';
-  const transferServer = http.transferServer(a);
+  const transferServer = http.transferServer(a as never);
   const all: [object, Record<string, readonly unknown[]>][] = [
     [fabric, {}],
     [ep.domain, { allocate: [64, ['FI_SEND']], register: [new Uint8Array(64), ['FI_SEND']] }],
@@ -212,7 +218,7 @@ async function subjects() {
       { handler: [request, response] },
     ],
     [
-      http.transferClient(a, (async () => throwing()) as unknown as typeof fetch),
+      http.transferClient(a as never, (async () => throwing()) as unknown as typeof fetch),
       { fetch: [url], received: [url] },
     ],
     [messages, { sendFrom: [mine], receiveInto: [mine] }],

@@ -23,7 +23,9 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { createServer, serve, 
   test('lookup finds the address, and its events reach the socket', async () => {
     const { port } = await serve();
     const lookup = (_host: string, { all }: { all?: boolean }, done: (...a: unknown[]) => void) =>
-      all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4);
+      setImmediate(() =>
+        all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4),
+      );
     const socket = open(port, { host: 'a.name.of.mine', lookup });
     const [, address] = await once(socket, 'lookup');
     expect([address, await outcomeOf(socket)]).toEqual(['127.0.0.1', 'connect']);

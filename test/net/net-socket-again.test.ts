@@ -24,7 +24,7 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { create, serve, open, 
     for (const text of ['once', 'again', 'a third time']) {
       client.end(text);
       expect(await textOf(client.removeAllListeners('data'))).toBe(text);
-      await closeOf(client);
+      await closeOf(client); // it comes after 'end'
       expect([client.bytesRead, client.bytesWritten]).toEqual([text.length, text.length]);
       expect(client.connect(port, '127.0.0.1').connecting).toBe(true);
     }

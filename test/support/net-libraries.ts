@@ -66,7 +66,8 @@ export class Library {
 
   /** A connected socket, and that of the server. */
   readonly pair = async (options: object = {}): Promise<[Socket, Socket]> => {
-    const { server, port } = await this.serve(options);
+    const { signal: _ofClient, ...common } = options as { signal?: AbortSignal };
+    const { server, port } = await this.serve(common);
     return this.join(server, port, options);
   };
 

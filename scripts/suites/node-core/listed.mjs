@@ -9,6 +9,9 @@ const LISTENERS = 'counts the listeners that node:net adds to its own sockets';
 const INACTIVE =
   'expects that a connected socket that is not read does not keep the process alive, as an inactive handle of libuv';
 
+const STREAM =
+  'needs what node:tls does only over a net.Socket: it ends in the same way over a plain Duplex (--provider duplex)';
+
 export const LISTED = {
   net: {
     [HANDLE]: [
@@ -47,7 +50,48 @@ export const LISTED = {
       ['parser-lazy-loaded.js'],
   },
   http2: {},
-  tls: {},
+  tls: {
+    [HANDLE]: ['socket-close.js'],
+    [PRIVATE]: ['wrap-timeout.js'],
+    [STREAM]: [
+      'async-cb-after-socket-end.js',
+      'client-auth.js',
+      'connect-abort-controller.js',
+      'connect-timeout-option.js',
+      'destroy-stream.js',
+      'destroy-stream-12.js',
+      'onread-static-buffer.js',
+      'passphrase.js',
+      'server-capture-rejection.js',
+      'socket-default-options.js',
+      'tlswrap-segfault-2.js',
+      'wrap-econnreset-localaddress.js',
+      'writewrap-leak.js',
+    ],
+    'needs a TLS connection that begins before its socket connects, which node:tls does only with net.Socket':
+      [
+        'net-socket-keepalive.js',
+        'net-socket-keepalive-12.js',
+        'on-empty-socket.js',
+        'wrap-econnreset-socket.js',
+      ],
+    'makes a TLSSocket without a socket, which opens a connection of TCP itself': [
+      'retain-handle-no-abort.js',
+    ],
+    'expects the error of an option of TLS although no port is given, which the replacement checks first':
+      ['client-default-ciphers.js', 'client-mindhsize.js'],
+    'replaces members of internal modules before node:tls is loaded': [
+      'clientcertengine-unsupported.js',
+      'keyengine-unsupported.js',
+    ],
+    'gives net.connect() options of TLS, which libfabric/net refuses': [
+      'inception.js',
+      'net-connect-prefer-path.js',
+    ],
+    'connects a proxy of node:http, over TCP, with a server that is replaced': [
+      'over-http-tunnel.js',
+    ],
+  },
 };
 
 /** The reason of each listed test of a part, by its name. */

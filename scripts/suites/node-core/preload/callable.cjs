@@ -14,6 +14,12 @@ exports.withMembers = (options, members) => {
   return typeof options === 'object' ? { ...members, ...options } : options;
 };
 
-/** A module with other members. Getters stay getters. */
+/** A module with other members. What a program sets, such as tls.DEFAULT_CIPHERS, is set in the module itself. */
 exports.copyOf = (module, members) =>
-  Object.assign(Object.create(null, Object.getOwnPropertyDescriptors(module)), members);
+  new Proxy(module, {
+    get: (target, name) => (Object.hasOwn(members, name) ? members[name] : target[name]),
+    set: (target, name, value) =>
+      Object.hasOwn(members, name)
+        ? Reflect.set(members, name, value)
+        : Reflect.set(target, name, value),
+  });

@@ -26,10 +26,7 @@ module.exports = (fabric) => {
     timeout: 5000,
     ...fabric,
   });
+  http.globalAgent.protocol = 'http:'; // node:http compares it with the protocol of each request
   const createServer = (...args) => new Server(...args);
-  const replaced = Object.create(
-    Object.getPrototypeOf(http),
-    Object.getOwnPropertyDescriptors(http),
-  );
-  return { http: Object.assign(replaced, { Server, Agent, createServer }) };
+  return { http: copyOf(http, { Server, Agent, createServer }) };
 };
