@@ -107,7 +107,13 @@ const CASES: Readonly<Record<string, () => Promise<unknown>>> = {
     const control = connectTcp(sockets, HOST);
     onTestFinished(() => void control.destroy());
     await once(control, 'connect');
-    const proposal = { session: 1, terms: TERMS, role: 'client', isPlain: false, timeout: LIMIT } as const;
+    const proposal = {
+      session: 1,
+      terms: TERMS,
+      role: 'client',
+      isPlain: false,
+      timeout: LIMIT,
+    } as const;
     return busy(agree(control, proposal));
   },
   'connect()': async () => {
