@@ -2,6 +2,25 @@
 import { open } from 'libfabric';
 import { expect, onTestFinished, test } from 'vitest';
 import { Port } from '../../dist/net/port.js';
+import { casesOf } from '../support/cases.js';
+import { runProgram } from '../support/lifecycle.js';
+
+// An endpoint has room for 128 sessions.
+test.each(
+  casesOf(
+    [
+      ['shm', 150],
+      ['shm', 1000],
+      ['efa', 300],
+      ['tcp', 300],
+    ] as const,
+    ([, count]) => count === 150,
+  ),
+)('endpoints are added as sessions come: %s, %i sessions', async (provider, count) => {
+  const outcome = await runProgram('net-many-sessions', [provider, count]);
+  const stdout = `${count} over ${provider === 'tcp' ? 'tcp;ofi_rxm' : provider}, ${count} right\n`;
+  expect(outcome, JSON.stringify(outcome)).toMatchObject({ code: 0, stdout });
+});
 
 test('sessions of one thread share an endpoint, which closes with the last', async () => {
   const first = await Port.take({ provider: 'shm' });
