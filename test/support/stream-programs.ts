@@ -212,8 +212,9 @@ async function read(readable: Readable, { reading }: Program): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-const closed = async (stream: Readable | Writable) => {
-  if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve));
+// A socket, as in node:net, is closed a turn before it says so.
+const closed = async (stream: Readable | Writable, seen: readonly string[]) => {
+  if (!seen.includes('close')) await new Promise((resolve) => stream.once('close', resolve));
 };
 
 /** Runs the writer and the reader of a program. */
@@ -226,7 +227,7 @@ export async function observe(ends: Ends, program: Program): Promise<Observed> {
   const readable = await ends.readable();
   const ofReader = eventsOf(readable, ['end', 'error', 'close']);
   const [refused, bytes] = await Promise.all([writing, read(readable, program)]);
-  await Promise.all([closed(readable), closed(writable)]);
+  await Promise.all([closed(readable, ofReader), closed(writable, ofWriter)]);
   const hash = createHash('sha256').update(bytes).digest('hex');
   return { length: bytes.length, hash, refused, ofWriter, ofReader };
 }
