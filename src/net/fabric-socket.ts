@@ -159,11 +159,11 @@ export class FabricSocket extends SessionDuplex {
     this.#holdLoop();
   }
 
-  // When both sides have ended, nothing can arrive or leave, although nobody may have read everything.
+  // As in node:net, a socket whose peer has ended holds the loop only while a write waits.
   #holdLoop(): void {
     const { session } = this;
-    const isOver = this.destroyed || (this.writableFinished && this.#hasPeerEnded);
-    const holds = session !== undefined && this.#isReferenced && !isOver;
+    const isIdle = this.destroyed || (this.#hasPeerEnded && !this.#writer.isBusy);
+    const holds = session !== undefined && this.#isReferenced && !isIdle;
     if (holds === this.#holdsLoop) return;
     this.#holdsLoop = holds;
     session?.hold(holds ? 1 : -1);
@@ -374,6 +374,7 @@ export class FabricSocket extends SessionDuplex {
     if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
     else if (!this.#isOpening) this.#sendUnsent();
     this.#writer.keepContext();
+    this.#holdLoop();
   }
 
   // Never waits for the peer's reader while the session has room for the bytes.
@@ -387,6 +388,7 @@ export class FabricSocket extends SessionDuplex {
     this.#timeout.refresh();
     const error = this.#writer.drain((bytes, from) => session.write(this.stream, bytes, from));
     if (error) this.#abandon(error);
+    this.#holdLoop();
   }
 
   // Bytes are missing in the middle, so that the peer must not take the end for a proper one.
@@ -404,10 +406,7 @@ export class FabricSocket extends SessionDuplex {
     }
     this.session?.end(this.stream);
     done();
-    this.once('finish', () => {
-      this.#holdLoop();
-      this.#readAhead();
-    });
+    this.once('finish', () => this.#readAhead());
   }
 
   /** @internal */

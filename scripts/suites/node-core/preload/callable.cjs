@@ -1,9 +1,13 @@
 /**
  * A class that may be called without new, as the functions of node:net, and whose first argument, its options, may be
- * changed.
+ * changed. Objects of the replaced class count as its own: node:tls and node:http2 make some around each socket.
  */
-exports.callable = (Class, argumentsOf = (args) => args) =>
+exports.callable = (Class, argumentsOf = (args) => args, Replaced = Class) =>
   new Proxy(Class, {
+    get: (target, name, proxy) =>
+      name === Symbol.hasInstance
+        ? (object) => object instanceof target || object instanceof Replaced
+        : Reflect.get(target, name, proxy),
     apply: (target, _this, args) => Reflect.construct(target, argumentsOf(args)),
     construct: (target, args, newTarget) => Reflect.construct(target, argumentsOf(args), newTarget),
   });

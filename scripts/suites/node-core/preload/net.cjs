@@ -13,10 +13,8 @@ function connectArguments([first, second, third]) {
 }
 
 function netOver(fabric) {
-  const Socket = callable(FabricSocket, ([options, ...others]) => [
-    withMembers(options, fabric),
-    ...others,
-  ]);
+  const argumentsOf = ([options, ...others]) => [withMembers(options, fabric), ...others];
+  const Socket = callable(FabricSocket, argumentsOf, net.Socket);
   const Server = callable(FabricServer, ([first, second]) =>
     typeof first === 'function' ? [{ ...fabric }, first] : [withMembers(first, fabric), second],
   );
