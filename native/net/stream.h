@@ -37,7 +37,8 @@ struct Stream {
   // after those that the peer has room for.
   enum class Resets : uint8_t { kNot, kAfterBytes, kAfterWindow };
   Resets resets = Resets::kNot;
-  uint32_t resetError = 0;
+  static constexpr uint32_t kUnread = 32;  // EPIPE: the bytes that follow are not read
+  uint32_t resetError = kUnread;
   bool writerWaits = false;  // for room in the backlog
 
   // Receiving.

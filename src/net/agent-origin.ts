@@ -16,10 +16,18 @@ const ASK_AGAIN = 60_000;
 /** ms that a session stays without sockets. */
 const IDLE = 60_000;
 
+/** The agent of an origin. */
+export interface OriginOwner {
+  /** Whether the agent was destroyed. Then the session ends with its last socket. */
+  isLeaving(): boolean;
+  /** The session takes no more sockets. */
+  retired(): void;
+}
+
 /** What an agent knows of an origin: whether it offers the fabric, and the session with it. */
 export class Origin {
   readonly #options: AskingOptions;
-  readonly #isLeaving: () => boolean;
+  readonly #agent: OriginOwner;
   #session: SocketSession | undefined;
   #asking: Asking | undefined;
   /** performance.now() from which on a server that has refused is asked again. */
@@ -28,10 +36,9 @@ export class Origin {
   #sockets = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  /** @param isLeaving whether the agent was destroyed. Then the session ends with its last socket. */
-  constructor(options: AskingOptions, isLeaving: () => boolean) {
+  constructor(options: AskingOptions, agent: OriginOwner) {
     this.#options = options;
-    this.#isLeaving = isLeaving;
+    this.#agent = agent;
   }
 
   /** Whether there is a session, or will be one. */
@@ -41,7 +48,11 @@ export class Origin {
 
   /** A socket for a request. It is connecting. */
   connect(target: Target): FabricSocket | Socket {
-    if (this.#session) return this.#use(socketFor(target).open(this.#session), target);
+    const session = this.#session;
+    if (session) {
+      const socket = this.#use(socketFor(target), target);
+      return socket.open(session, () => this.#opening(socket, target));
+    }
     const { provider, require } = this.#options;
     const isOptional = require !== 'fabric';
     const missing = addonFailure();
@@ -59,25 +70,27 @@ export class Origin {
 
   /** A socket that waits for the answer of the server. */
   #wait(target: Target): FabricSocket {
+    const socket = this.#use(socketFor(target), target);
+    return socket.openFrom(this.#opening(socket, target), () => this.#opening(socket, target));
+  }
+
+  async #opening(socket: FabricSocket, target: Target): Promise<SocketSession> {
     const asking = this.#ask(target);
-    let control: Socket | undefined;
-    const opening = async () => {
-      const { session, error, isUnreachable } = await asking.outcome;
-      if (session) return session;
-      if (this.#options.require === 'fabric' || isUnreachable || socket.destroyed) throw error;
-      control = withoutFabric(target);
-      const fallback = this.#options.provider === undefined ? undefined : error;
-      return connected(control, target, fallback);
-    };
-    const socket = socketFor(target);
     // Limits of the request begin when it is connected.
     asking.connected.then(() => socket.connected());
     asking.hold(1);
-    socket.once('close', () => {
-      asking.hold(-1);
-      control?.destroy();
-    });
-    return this.#use(socket, target).openFrom(opening());
+    const release = () => asking.hold(-1);
+    socket.once('close', release);
+    const { session, error, isUnreachable } = await asking.outcome;
+    if (socket.off('close', release).destroyed)
+      throw error ?? connectionError('ECONNABORTED', 'the socket was destroyed', 'connect');
+    release();
+    if (session) return session;
+    if (this.#options.require === 'fabric' || isUnreachable) throw error;
+    const control = withoutFabric(target);
+    socket.once('close', () => control.destroy());
+    const fallback = this.#options.provider === undefined ? undefined : error;
+    return connected(control, target, fallback);
   }
 
   #ask(target: Target): Asking {
@@ -96,15 +109,16 @@ export class Origin {
   #refused(error: Error): void {
     const { provider, require } = this.#options;
     this.#asksFrom = performance.now() + ASK_AGAIN;
-    if (provider !== undefined && require !== 'fabric' && !this.#isLeaving()) warnOf(error);
+    if (provider !== undefined && require !== 'fabric' && !this.#agent.isLeaving()) warnOf(error);
   }
 
   #found(session: SocketSession): void {
     this.#session = session;
-    session.onEnd = () => {
+    session.onEnd = session.onRetire = () => {
       if (this.#session !== session) return;
       this.#session = undefined;
       clearTimeout(this.#idle);
+      this.#agent.retired();
     };
     if (this.#sockets === 0) this.#rest();
   }
@@ -121,7 +135,7 @@ export class Origin {
 
   // Nobody uses the session.
   #rest(): void {
-    if (this.#isLeaving()) this.#close();
+    if (this.#agent.isLeaving()) this.#close();
     else this.#idle = withoutContext(() => setTimeout(() => this.#close(), IDLE).unref());
   }
 

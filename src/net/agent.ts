@@ -10,6 +10,7 @@ import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { isSecure, type Target } from './agent-asking.js';
 import { Origin } from './agent-origin.js';
 import { CONNECT_TIMEOUT } from './connect.js';
+import { checkFabricOptions } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
 
@@ -57,6 +58,7 @@ export class FabricAgent extends Agent {
     );
     const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
     checkMilliseconds('options.connectTimeout', connectTimeout, 1);
+    checkFabricOptions(options);
     super(ofAgent);
     let protocol: string | undefined | null;
     Object.defineProperty(this, 'protocol', {
@@ -96,9 +98,19 @@ export class FabricAgent extends Agent {
     const known = this.#origins.get(name);
     if (known) return known;
     if (this.#origins.size >= MAX_ORIGINS) this.#forgetOne();
-    const origin = new Origin(this.#options, () => this.#isDestroyed);
+    const origin = new Origin(this.#options, {
+      isLeaving: () => this.#isDestroyed,
+      retired: () => this.#dropFree(name),
+    });
     this.#origins.set(name, origin);
     return origin;
+  }
+
+  // Requests must not get sockets of a session whose peer may be gone.
+  #dropFree(name: string): void {
+    for (const socket of [...(this.freeSockets[name] ?? [])]) {
+      if (socket instanceof FabricSocket) socket.destroy();
+    }
   }
 
   #forgetOne(): void {

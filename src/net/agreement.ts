@@ -196,7 +196,7 @@ function readLine(control: Duplex, timeout: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let read = Buffer.alloc(0);
     const limit = new TimeLimit(timeout, () =>
-      fail(connectionError('ETIMEDOUT', `no greeting within ${timeout} ms`)),
+      fail(connectionError('ETIMEDOUT', `no greeting within ${Math.round(timeout)} ms`)),
     );
     const stop = () => {
       limit.clear();
@@ -219,5 +219,6 @@ function readLine(control: Duplex, timeout: number): Promise<string> {
       resolve(read.toString('latin1', 0, end));
     };
     control.on('data', onData).on('error', fail).on('close', onClose).on('end', onClose);
+    control.resume(); // the program may have paused it
   });
 }

@@ -3,16 +3,17 @@ import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
 import { getDefaultHighWaterMark } from 'node:stream';
 import { ListenContext } from '../base/async-context.js';
-import { checkObject } from '../base/checks.js';
+import { checkOptions, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { addonFailure } from './addon.js';
 import { numberOf } from './errors.js';
+import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import { switching, takeUpgrades } from './http-upgrades.js';
 import { override } from './override.js';
 import { addressesOf } from './peer-info.js';
 import type { FabricOptions } from './ports.js';
-import { ServerSessions, type SessionLimits } from './server-sessions.js';
+import { checkLimits, ServerSessions, type SessionLimits } from './server-sessions.js';
 import { warnOf } from './session.js';
 import { Mode, type SocketSession } from './stream.js';
 
@@ -21,6 +22,8 @@ export const PROTOCOL = 'libfabric';
 
 /** Options of {@link attach}. */
 export interface AttachOptions extends FabricOptions, SessionLimits {}
+
+const NAMES = [...FABRIC_NAMES, ...namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1 })];
 
 /** What {@link attach} returns. */
 export interface Attachment {
@@ -45,7 +48,10 @@ export function attach(server: Server | SecureServer, options: AttachOptions = {
     const expected = 'a server of node:http, such as the member `server` of an instance of Fastify';
     throw invalidArgType('server', expected, server);
   }
-  return new Attached(server, checkObject('options', options));
+  const checked = checkOptions('options', options, NAMES);
+  checkFabricOptions(checked);
+  checkLimits(checked);
+  return new Attached(server, checked);
 }
 
 const isServer = (value: unknown): boolean =>

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { invalidArgType } from '../base/errors.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
 
 const METHODS = ['write', 'on', 'off', 'pause', 'unshift', 'destroy'];
@@ -8,6 +8,12 @@ const METHODS = ['write', 'on', 'off', 'pause', 'unshift', 'destroy'];
 export function checkConnection(connection: unknown): asserts connection is Duplex {
   const isObject = typeof connection === 'object' && connection !== null && !isRevoked(connection);
   const members = isObject ? (connection as unknown as Record<string, unknown>) : {};
-  if (METHODS.every((name) => typeof members[name] === 'function')) return;
-  throw invalidArgType('connection', 'a Duplex', connection);
+  if (!METHODS.every((name) => typeof members[name] === 'function'))
+    throw invalidArgType('connection', 'a Duplex', connection);
+  const { readableEncoding, readableObjectMode } = connection as Duplex;
+  if (readableEncoding || readableObjectMode)
+    throw invalidArgValue(
+      'connection',
+      'must give bytes: it has an encoding, or is in object mode',
+    );
 }

@@ -102,7 +102,7 @@ async function open(
     const session = await meet(control, options, timeLeft(until, connectTimeout));
     if (session instanceof PlainSession)
       ended(); // later sockets need connections of their own
-    else session.onEnd = ended;
+    else session.onEnd = session.onRetire = ended;
     session.start();
     return session;
   } catch (error) {

@@ -42,6 +42,7 @@ export class ControlPath {
   readonly #control: Duplex & Partial<Pick<Socket, 'ref' | 'unref' | 'setKeepAlive'>>;
   #isFull = false;
   #isLost = false;
+  #holds = false;
 
   /**
    * @param room is called when there is room again.
@@ -96,6 +97,8 @@ export class ControlPath {
 
   /** Sets whether it keeps the event loop alive. */
   hold(on: boolean): void {
+    if (on === this.#holds || this.#isLost) return;
+    this.#holds = on;
     if (on) this.#control.ref?.();
     else this.#control.unref?.();
   }

@@ -3,7 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
 import { sessionTo } from './connect.js';
-import { codedError, connectionError, errorOfPeer, socketClosed } from './errors.js';
+import { codedError, connectionError, errorOfPeer, numberOf, socketClosed } from './errors.js';
 import { MemoryReader } from './onread.js';
 import { OwnerInContext } from './owner-in-context.js';
 import type { FabricOptions } from './ports.js';
@@ -52,6 +52,8 @@ export class FabricSocket extends SessionDuplex {
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
   #bytesRead = 0;
+  /** Finds another session, once, if the first one takes no more sockets. */
+  #again: (() => Promise<SocketSession>) | undefined;
 
   /** Not connected: connect() of this module, and servers, make sockets that are. */
   constructor(options?: FabricSocketOptions & FabricOptions) {
@@ -94,16 +96,28 @@ export class FabricSocket extends SessionDuplex {
     if (this.connecting || (this.session !== undefined && !this.destroyed)) return this;
     const { provider, driver, node, heartbeat, nics, require, tls, connectTimeout } = this.#options;
     const own = { provider, driver, node, heartbeat, nics, require, tls, connectTimeout };
-    const opening = sessionTo({ ...own, ...given } as ConnectOptions, this);
+    const dial = () => sessionTo({ ...own, ...given } as ConnectOptions, this);
+    const opening = dial();
     if (this.destroyed) this.#renew();
-    return this.openFrom(opening);
+    return this.openFrom(opening, dial);
   }
 
-  /** @internal Opens a stream of the session that will be found. */
-  openFrom(opening: Promise<SocketSession>): this {
-    this.connecting = this.#isOpening = true;
+  /**
+   * @internal Opens a stream of the session that will be found.
+   *
+   * @param again finds another session, if the first one takes no more sockets.
+   */
+  openFrom(opening: Promise<SocketSession>, again?: () => Promise<SocketSession>): this {
+    this.connecting = true;
+    this.#again = again;
     this.joinCall();
     this.#timeout.refresh();
+    this.#openFrom(opening);
+    return this;
+  }
+
+  #openFrom(opening: Promise<SocketSession>): void {
+    this.#isOpening = true;
     const attempt = ++this.#attempt;
     opening.then(
       (session) => {
@@ -114,7 +128,6 @@ export class FabricSocket extends SessionDuplex {
         if (attempt === this.#attempt) this.destroy(error);
       },
     );
-    return this;
   }
 
   /** @internal From now on, events belong to the async context of the caller. */
@@ -133,9 +146,10 @@ export class FabricSocket extends SessionDuplex {
     this.#bytesRead = 0;
   }
 
-  /** @internal Opens a stream of a session. */
-  open(session: SocketSession): this {
+  /** @internal Opens a stream of a session. `again`: as for openFrom(). */
+  open(session: SocketSession, again?: () => Promise<SocketSession>): this {
     this.connecting = this.#isOpening = true;
+    this.#again = again;
     this.#open(session, Mode.Bytes);
     return this;
   }
@@ -146,12 +160,27 @@ export class FabricSocket extends SessionDuplex {
       return;
     }
     if (session.error !== undefined) {
-      this.destroy(session.error);
+      if (!this.#openAgain()) this.destroy(session.error);
       return;
     }
     this.#join(session);
     this.stream = session.open(this.#owner, mode);
     if (this.stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
+  }
+
+  // The server closes, or has ended, and another one may listen at its port.
+  #openAgain(): boolean {
+    const again = this.#again;
+    if (again === undefined || this.destroyed) return false;
+    const { session } = this;
+    this.#again = undefined;
+    this.stream = 0;
+    if (this.#holdsLoop) session?.hold(-1);
+    this.#holdsLoop = false;
+    this.leaveSession();
+    session?.retire();
+    this.#openFrom(again());
+    return true;
   }
 
   #join(session: SocketSession): void {
@@ -172,13 +201,16 @@ export class FabricSocket extends SessionDuplex {
   // Listeners may throw: each event is apart from what follows it.
   readonly #owner = new OwnerInContext({
     accepted: () => this.#accepted(),
-    refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
+    refused: (errno) => {
+      const isClosing = errno === numberOf('ECONNREFUSED');
+      if (!isClosing || !this.#openAgain()) this.destroy(errorOfPeer(errno, 'connect'));
+    },
     readable: () => this.#takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
     fellBack: (error) => emitApart(this, 'fallback', error),
     lostNic: (error) => emitApart(this, 'nicLost', error),
-    lost: (error, isWhole) => {
+    lost: (error, isWhole, isUnread) => {
       if (this.destroyed || this.#loss) return;
       // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
       if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
@@ -186,7 +218,12 @@ export class FabricSocket extends SessionDuplex {
         return;
       }
       this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
-      this.#failWriter();
+      // The program gets the peer's last bytes and its end, as over TCP, which takes more of a write that is not read.
+      const isIgnored = isWhole && isUnread && this.#writer.isBusy;
+      const afterEnd = () => (isIgnored ? this.destroy() : this.#failWriter());
+      if (this.readableEnded) afterEnd();
+      else if (isWhole) this.once('end', afterEnd);
+      if (!isIgnored || !this.readableFlowing) this.#failWriter();
       this.#takeWanted();
     },
   });
@@ -314,7 +351,6 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #pushEnd(): void {
-    if (this.#loss) this.once('end', () => this.#failWriter());
     this.#hasPeerEnded = true;
     this.#holdLoop();
     this.push(null);

@@ -8,7 +8,7 @@ import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
-import { connectionError, errorOfPeer } from './errors.js';
+import { connectionError, errorOfPeer, numberOf } from './errors.js';
 import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
@@ -60,6 +60,8 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   readonly #handover: Handover;
   readonly #signal: AbortSignal | undefined;
   #session: SocketSession | undefined;
+  /** Finds another session, once, if the first one takes no more sockets. */
+  #again: (() => Promise<SocketSession>) | undefined;
   #stream = 0;
   #address: Address = NO_ADDRESS;
   #certified: Certified = {};
@@ -101,11 +103,13 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   };
 
   /** @internal Opens a stream of the session that `connecting` resolves to. */
-  connect(connecting: Promise<SocketSession>): this {
+  connect(connecting: Promise<SocketSession>, again?: () => Promise<SocketSession>): this {
+    this.#again = again;
     connecting.then(
       (session) => {
         if (this.#isClosed) return session.release();
-        if (session.error) return this.destroy(session.error);
+        if (session.error && !this.#connectAgain()) this.destroy(session.error);
+        if (session.error) return;
         this.#join(session);
         this.#stream = session.open(this.#owner, Mode.Messages);
         if (this.#stream === 0)
@@ -114,6 +118,19 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       (error) => this.destroy(error),
     );
     return this;
+  }
+
+  // The server closes, or has ended, and another one may listen at its port.
+  #connectAgain(): boolean {
+    const again = this.#again;
+    if (again === undefined || this.#isClosed) return false;
+    const session = this.#session;
+    if (session && this.#isReferenced) session.hold(-1);
+    this.#session = undefined;
+    this.#stream = 0;
+    session?.retire();
+    this.connect(again());
+    return true;
   }
 
   /** @internal Joins a stream that the peer has opened. */
@@ -195,7 +212,10 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       const fallback = this.#session?.fallback;
       if (fallback) emitApart(this, 'fallback', fallback);
     },
-    refused: (errno) => this.destroy(errorOfPeer(errno, 'connect')),
+    refused: (errno) => {
+      const isClosing = errno === numberOf('ECONNREFUSED');
+      if (!isClosing || !this.#connectAgain()) this.destroy(errorOfPeer(errno, 'connect'));
+    },
     readable: () => {
       this.#meet();
       this.#wake();

@@ -43,7 +43,7 @@ export class OwnerInContext implements StreamOwner {
     this.#context.run(this.#owner.lostNic, error);
   }
 
-  lost(error: Error, isWhole: boolean): void {
-    this.#context.run(this.#owner.lost, error, isWhole);
+  lost(error: Error, isWhole: boolean, isUnread: boolean): void {
+    this.#context.run(this.#owner.lost, error, isWhole, isUnread);
   }
 }

@@ -31,6 +31,7 @@ export class PlainSession implements SocketSession {
   readonly fallback: Error | undefined;
   readonly path = 'control';
   opened: ((stream: number, mode: number) => void) | undefined;
+  onRetire: (() => void) | undefined;
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket = true;
   readonly #isGreeting: boolean;
@@ -215,6 +216,8 @@ export class PlainSession implements SocketSession {
     if (!this.#owner) this.control.destroy();
   }
 
+  retire(): void {}
+
   close(): void {
     this.release();
   }
@@ -227,7 +230,7 @@ export class PlainSession implements SocketSession {
     this.onEnd?.(error);
     const owner = this.#owner;
     this.#owner = undefined;
-    owner?.lost(error, this.#hasPeerEnded);
+    owner?.lost(error, this.#hasPeerEnded, false);
   }
 
   state(): NetSessionState {

@@ -1,4 +1,3 @@
-import { namesOf } from '../base/checks.js';
 import type { Peer } from '../base/peer.js';
 import { getInfo } from '../info/info.js';
 import { type Place, Port, type PortOptions } from './port.js';
@@ -16,15 +15,6 @@ export interface FabricOptions extends Omit<PortOptions, 'domain' | 'number'> {
    */
   readonly require?: 'fabric' | undefined;
 }
-
-export const FABRIC_NAMES = namesOf<FabricOptions>({
-  provider: 1,
-  driver: 1,
-  node: 1,
-  heartbeat: 1,
-  nics: 1,
-  require: 1,
-});
 
 const DEFAULT_NICS = 2;
 

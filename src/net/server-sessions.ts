@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { inThisContext } from '../base/async-context.js';
+import { checkInteger, checkMilliseconds } from '../base/checks.js';
 import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import type { FabricOptions } from './ports.js';
 import { Session } from './session.js';
@@ -11,6 +12,13 @@ export interface SessionLimits {
   readonly maxSessions?: number;
   /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
   readonly agreementTimeout?: number;
+}
+
+/** Checks the values of the limits. */
+export function checkLimits({ maxSessions, agreementTimeout }: SessionLimits): void {
+  if (maxSessions !== undefined) checkInteger('options.maxSessions', maxSessions, 1);
+  if (agreementTimeout !== undefined)
+    checkMilliseconds('options.agreementTimeout', agreementTimeout, 1);
 }
 
 const MAX_SESSIONS = 1024;

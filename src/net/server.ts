@@ -16,11 +16,12 @@ import { invalidArgType } from '../base/errors.js';
 import { CONNECT_TIMEOUT } from './connect.js';
 import { isBlocked } from './control-connection.js';
 import { codedError, numberOf } from './errors.js';
+import { checkFabricOptions } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
-import { ServerSessions, type SessionLimits } from './server-sessions.js';
+import { checkLimits, ServerSessions, type SessionLimits } from './server-sessions.js';
 import { warnOf } from './session.js';
 import type { FabricSocketOptions } from './socket-options.js';
 import { Mode, type SocketSession } from './stream.js';
@@ -282,6 +283,8 @@ export class FabricServer extends EventEmitter {
 
 function checkServerOptions(options: ServerOptions | undefined): ServerOptions {
   const checked = checkOptions('options', options ?? undefined, NAMES);
+  checkFabricOptions(checked);
+  checkLimits(checked);
   const { highWaterMark } = checked;
   if (highWaterMark === undefined) return checked;
   if (typeof highWaterMark !== 'number')

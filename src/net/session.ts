@@ -63,6 +63,7 @@ export class Session implements Carried, SocketSession {
   readonly handle: Handle<'Session'>;
   /** Called when the peer has opened a stream. */
   opened: ((stream: number, mode: number) => void) | undefined;
+  onRetire: (() => void) | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
   /** Whether the session ends with its only socket. */
@@ -161,6 +162,7 @@ export class Session implements Carried, SocketSession {
       this.fail(error);
       return;
     }
+    this.retire();
     this.#inquiry = new Inquiry(() => this.fail(error));
     native.netAsk(this.handle);
     this.#send();
@@ -194,7 +196,8 @@ export class Session implements Carried, SocketSession {
 
   /** Why the session has ended. */
   get error(): Error | undefined {
-    return this.#error;
+    if (this.#error || !this.#hasSaidGoodbye) return this.#error;
+    return connectionError('ECONNRESET', 'the session is closed', 'read');
   }
 
   /** Opens a stream. Returns its number, 0 if there are too many. */
@@ -269,6 +272,15 @@ export class Session implements Carried, SocketSession {
     this.#controlPath.hold(holds && !this.#links.any);
   }
 
+  /** Lets no new sockets join. */
+  retire(): void {
+    const { onRetire } = this;
+    this.onRetire = undefined;
+    if (onRetire === undefined) return;
+    onRetire();
+    this.close();
+  }
+
   /** Ends the session when nobody uses its streams any more. What was written before still arrives. */
   close(): void {
     this.#isClosing = true;
@@ -306,7 +318,7 @@ export class Session implements Carried, SocketSession {
     const owners = [...this.#owners];
     this.#owners.clear();
     for (const [stream, owner] of owners) {
-      owner.lost(error, native.netHasPeerEnded(this.handle, stream));
+      owner.lost(error, native.netHasPeerEnded(this.handle, stream), false);
     }
   }
 
@@ -358,7 +370,11 @@ export class Session implements Carried, SocketSession {
         owner?.writable();
         break;
       case NetEvent.Reset:
-        owner?.lost(errorOfPeer(value, 'read'), native.netHasPeerEnded(this.handle, stream));
+        owner?.lost(
+          errorOfPeer(0, 'read'),
+          native.netHasPeerEnded(this.handle, stream),
+          value === numberOf('EPIPE'),
+        );
         break;
       case NetEvent.Delivered:
         this.#delivered();

@@ -1,10 +1,11 @@
 import type { ConnectionOptions } from 'node:tls';
-import { checkNames, checkObject, namesOf } from '../base/checks.js';
+import { checkMilliseconds, checkNames, checkObject, namesOf, oneOf } from '../base/checks.js';
 import { describeValue, invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isUint8Array } from '../base/views.js';
 import { CONTROL_NAMES, type ControlOptions } from './control-connection.js';
+import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
 import type { OnRead } from './onread.js';
-import { FABRIC_NAMES, type FabricOptions } from './ports.js';
+import type { FabricOptions } from './ports.js';
 
 /** Options of the stream that a {@link FabricSocket} is. */
 export interface FabricSocketOptions {
@@ -76,6 +77,11 @@ export function checkConnectOptions<T extends object>(options: T | undefined): P
     delete others[name];
   }
   checkNames('options', others, CONNECT_NAMES);
+  checkFabricOptions(checked);
+  const { mode, connectTimeout } = others;
+  if (mode !== undefined) oneOf('options.mode', mode, ['messages']);
+  if (connectTimeout !== undefined)
+    checkMilliseconds('options.connectTimeout', connectTimeout as number, 1);
   checkOnRead(checked as FabricSocketOptions);
   return checked;
 }

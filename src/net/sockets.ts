@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
 import { inThisContext } from '../base/async-context.js';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { TimeLimit } from '../base/time-limit.js';
@@ -47,18 +48,53 @@ function connectMessages(options: MessageConnectOptions, listener?: () => void):
   const { maxMessageLength: _length, engine: _engine, ...others } = options;
   checkConnectOptions(others);
   const socket = new MessageSocket(options);
-  socket.connect(sessionTo(options, socket));
+  const dial = () => sessionTo(options, socket);
+  socket.connect(dial(), dial);
   return listener ? socket.once('connect', listener) : socket;
 }
 
-/** Turns a connection into a socket of a session. Both sides call it. */
+/** Options of {@link upgrade}. */
+export interface UpgradeOptions extends FabricSocketOptions, FabricOptions {
+  /** Milliseconds for the agreement. Default: 5000. */
+  readonly timeout?: number;
+}
+
+/**
+ * Turns a connection into a socket of a session. Both sides call it.
+ *
+ * @throws Error ERR_SOCKET_BAD_PROTOCOL if the peer sends something else, ETIMEDOUT, ECONNRESET, or ABORT_ERR. The
+ * connection is then destroyed.
+ */
 export async function upgrade(
   connection: Duplex,
-  options: FabricSocketOptions & FabricOptions & { readonly timeout?: number } = {},
+  options: UpgradeOptions = {},
 ): Promise<FabricSocket> {
   checkConnection(connection);
-  const { timeout = CONNECT_TIMEOUT } = checkObject('options', options);
+  const { timeout = CONNECT_TIMEOUT, signal } = checkObject('options', options);
   checkMilliseconds('options.timeout', timeout);
+  const abort = () => connection.destroy();
+  if (checkAnySignal(signal)?.aborted) abort();
+  else if (signal) onAbort(signal, abort);
+  try {
+    return await upgraded(connection, options, timeout);
+  } catch (error) {
+    connection.destroy();
+    if (!signal?.aborted) throw error;
+    const text = 'The operation was aborted';
+    throw Object.assign(new Error(text, { cause: signal.reason }), {
+      name: 'AbortError',
+      code: 'ABORT_ERR',
+    });
+  } finally {
+    if (signal) offAbort(signal, abort);
+  }
+}
+
+async function upgraded(
+  connection: Duplex,
+  options: UpgradeOptions,
+  timeout: number,
+): Promise<FabricSocket> {
   const until = performance.now() + timeout;
   const session = await meet(connection, options, timeout, 'either');
   session.isOfOneSocket = true;

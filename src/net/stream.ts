@@ -18,9 +18,10 @@ export interface StreamOwner {
   lostNic(error: Error): void;
   /**
    * The peer has reset the stream, or the session has ended. take() gives what arrived before; `isWhole`: it ends with the
-   * peer's end. After that, the owner destroys the stream.
+   * peer's end. `isUnread`: the peer has closed the stream, and not read all bytes. After that, the owner destroys the
+   * stream.
    */
-  lost(error: Error, isWhole: boolean): void;
+  lost(error: Error, isWhole: boolean, isUnread: boolean): void;
 }
 
 /** What carries the streams of sockets between two processes: a Session, or a PlainSession. */
@@ -36,6 +37,8 @@ export interface SocketSession {
   readonly error: Error | undefined;
   /** Called when the peer has opened a stream. */
   opened: ((stream: number, mode: number) => void) | undefined;
+  /** Called when new sockets must not join the session: it closes with those that it has. */
+  onRetire: (() => void) | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket: boolean;
@@ -51,6 +54,8 @@ export interface SocketSession {
   reset(stream: number, errno: number): void;
   hold(change: 1 | -1): void;
   release(): void;
+  /** Calls onRetire, and ends the session when nobody uses its streams any more. */
+  retire(): void;
   close(): void;
   fail(error: Error): void;
   state(): NetSessionState;
