@@ -46,14 +46,15 @@ export const LISTED = {
       'addrequest-localaddress.js',
     ],
     [LISTENERS]: ['connect.js'],
-    [INACTIVE]: ['parser-freed-before-upgrade.js'],
-    'has a server of node:net that serves one connection, and an agent asks for the fabric first': [
-      'client-error-rawbytes.js',
-      'conn-reset.js',
-      'multi-line-headers.js',
-      'response-status-message.js',
-      'upgrade-binary.js',
-    ],
+    'has a server of node:net that serves one connection or ends each, and an agent asks for the fabric first':
+      [
+        'client-error-rawbytes.js',
+        'conn-reset.js',
+        'multi-line-headers.js',
+        'response-status-message.js',
+        'socket-encoding-error.js',
+        'upgrade-binary.js',
+      ],
     'expects ticks between the head and the body of a request, which node:http has over sockets of libuv only':
       ['pause-no-dump.js'],
     'expects sockets that are instances of net.Socket': ['set-timeout.js'],
