@@ -13,6 +13,7 @@ import { CONNECT_TIMEOUT } from './connect.js';
 import { checkFabricOptions } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
+import { connectArguments } from './socket-options.js';
 
 /** Options of a {@link FabricAgent}, with those of an Agent of node:http. */
 export interface FabricAgentOptions extends AgentOptions, FabricOptions {
@@ -87,9 +88,10 @@ export class FabricAgent extends Agent {
 
   /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */
   override createConnection(target: ClientRequestArgs, created?: Created): Duplex {
-    const wanted = withPort(target as Target);
+    const [options] = connectArguments([target, created]); // as those of net.createConnection(), which node:http uses
+    const wanted = withPort(options as Target);
     const socket = this.#origin(wanted).connect(wanted);
-    if (created) process.nextTick(created, null, socket);
+    if (typeof created === 'function') process.nextTick(created, null, socket);
     return socket;
   }
 

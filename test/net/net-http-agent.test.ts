@@ -130,6 +130,17 @@ describe.each(Object.keys(ends))('%s of a request', (name) => {
   });
 });
 
+test('createConnection() takes a port and a listener, as that of an Agent does', async () => {
+  const { port, server } = await serve();
+  const agent = agentOf() as unknown as { createConnection(...args: unknown[]): Socket };
+  const connected = once(server, 'connection');
+  const socket = await new Promise<Socket>((resolve) => {
+    const made = agent.createConnection(port, () => resolve(made));
+  });
+  onTestFinished(() => void socket.destroy());
+  await connected;
+});
+
 test('maxSockets holds from the first requests on', async () => {
   let now = 0;
   let most = 0;

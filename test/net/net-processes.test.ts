@@ -70,6 +70,10 @@ describe.each([
     await runCleanly('net-unref', args, { stdout: 'ends' });
   });
 
+  test('ends although nobody ends a socket whose peer has ended', async () => {
+    await runCleanly('net-unref', [...args, 'half-open'], { stdout: 'ends' });
+  });
+
   test('stays alive after one ref() of a socket', async () => {
     await runCleanly('net-unref', [...args, 'ref'], { stdout: 'alive\nends' });
   });

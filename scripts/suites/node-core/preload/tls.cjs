@@ -1,7 +1,7 @@
 // node:tls and node:http2 over replaced sockets: what listens is a server of libfabric/net, whose sockets node:tls and
 // node:http2 get by the event 'connection'; and clients get a socket of libfabric/net as the option socket of tls.connect(),
-// or by the option createConnection of http2.connect(). docs/net.md recommends these lines. The sockets have
-// allowHalfOpen, because their own protocols end them.
+// or by the option createConnection of http2.connect(). docs/net.md recommends these lines. A TLSSocket takes allowHalfOpen
+// from its socket. When it has, the socket gets it, because TLS sends a message after the end of the peer.
 const http = require('node:http');
 const http2 = require('node:http2');
 const https = require('node:https');
@@ -10,10 +10,11 @@ const { copyOf } = require('./callable.cjs');
 
 /** Lets a server of Node.js listen by one of the replaced module. */
 function listening(server, net, options) {
-  const { pauseOnConnect = false } = Object(options);
-  const front = net.createServer({ allowHalfOpen: true, pauseOnConnect }, (socket) => {
+  const { allowHalfOpen = false, pauseOnConnect = false } = Object(options);
+  const front = net.createServer({ allowHalfOpen, pauseOnConnect }, (socket) => {
     socket.server = server;
     server.emit('connection', socket);
+    socket.allowHalfOpen = true;
   });
   for (const event of ['listening', 'error', 'close', 'drop'])
     front.on(event, (...args) => server.emit(event, ...args));
@@ -47,9 +48,9 @@ const serversOf = (Server, net) =>
   });
 
 const serverFunction =
-  (create, net) =>
+  (create, net, own) =>
   (...args) =>
-    listening(create(...args), net, args[0]);
+    listening(create(...args), net, { ...Object(args[0]), ...own });
 
 /** The options and the listener in the arguments of tls.connect(). */
 function tlsArguments(args) {
@@ -73,10 +74,12 @@ function tlsOver(net) {
     const wanted = [...ADDRESS, ...SOCKET].filter((name) => options[name] !== undefined);
     const place = Object.fromEntries(wanted.map((name) => [name, options[name]]));
     const secureContext = options.secureContext ?? tls.createSecureContext(options);
-    // What TLS has to say at the end it says after the end of the peer.
-    const socket = net.connect({ ...place, allowHalfOpen: true });
+    const { allowHalfOpen = false } = options;
+    const socket = net.connect({ ...place, allowHalfOpen });
     try {
-      return tls.connect({ ...options, secureContext, socket }, listener);
+      const secure = tls.connect({ ...options, secureContext, socket }, listener);
+      socket.allowHalfOpen = true;
+      return secure;
     } catch (error) {
       socket.on('error', () => {}).destroy();
       throw error;
@@ -96,12 +99,13 @@ function http2Over(net, tlsModule) {
       const port = url.port || (isSecure ? 443 : 80);
       if (!isSecure) return net.connect({ host, port, allowHalfOpen: true });
       const servername = net.isIP(host) ? {} : { servername: host };
-      return tlsModule.connect({ ...servername, ALPNProtocols: ['h2'], ...wanted, host, port });
+      const alpn = { ALPNProtocols: ['h2'], allowHalfOpen: true };
+      return tlsModule.connect({ ...servername, ...alpn, ...wanted, host, port });
     };
     return http2.connect(authority, { ...options, createConnection }, listener);
   };
-  const createServer = serverFunction(http2.createServer, net);
-  const createSecureServer = serverFunction(http2.createSecureServer, net);
+  const createServer = serverFunction(http2.createServer, net, { allowHalfOpen: true });
+  const createSecureServer = serverFunction(http2.createSecureServer, net, { allowHalfOpen: true });
   return copyOf(http2, { connect, createServer, createSecureServer });
 }
 
