@@ -82,8 +82,9 @@ const V8* v8(Napi::Env env) {
   throw Misuse(Misuse::Kind::kState, "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM", text);
 }
 
-// The memory of the ArrayBuffers that throughNodeApi() has made, by its address. Whoever holds a backing keeps the memory
-// alive, so no other ArrayBuffer can have the address of an entry that has not expired.
+// The memory of the ArrayBuffers that throughNodeApi() has made, by its address. Whoever holds a
+// backing keeps the memory alive, so no other ArrayBuffer can have the address of an entry that has
+// not expired.
 class OwnMemory {
  public:
   void add(const void* data, const Backing& backing) {

@@ -390,7 +390,8 @@ bool Port::grow() {
   return true;
 }
 
-// If there is no memory or room for all, the promise is taken back, and the port does not grow again.
+// If there is no memory or room for all, the promise is taken back, and the port does not grow
+// again.
 void Port::postMissing() {
   while (receives_ < wantedReceives_ && !isComplete_ && !isBroken_) {
     BufferRef buffer = BufferPool::packets().take(BufferPool::Use::kPackets);

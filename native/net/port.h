@@ -152,12 +152,12 @@ class Port final : public EngineClient, public Carrier, public std::enable_share
   const std::shared_ptr<Allowance> allowance_ = std::make_shared<Allowance>();
   std::unordered_map<const Block*, Entry> blocks_;
   Numbered<InFlight> ops_;
-  uint32_t sending_ = 0;   // packets in flight
-  uint32_t receives_ = 0;  // of this port
+  uint32_t sending_ = 0;                  // packets in flight
+  uint32_t receives_ = 0;                 // of this port
   std::atomic<uint32_t> wantedReceives_;  // JavaScript's thread may have promised them already
   bool isComplete_ = false;               // there is no memory or room for more receives
-  bool owes_ = false;      // a session may owe an acknowledgement
-  bool isFull_ = false;    // the provider had no room
+  bool owes_ = false;                     // a session may owe an acknowledgement
+  bool isFull_ = false;                   // the provider had no room
   bool isBroken_ = false;
   unsigned turns_ = 0;
   Clock::time_point checkedAt_ = Clock::now();

@@ -297,9 +297,7 @@ bool Session::mustAcknowledge() const {
 }
 
 // Frames of no stream, which go first.
-bool Session::hasOwnFrames() const {
-  return !refusals_.empty() || returns_ || asks_ || leaves_;
-}
+bool Session::hasOwnFrames() const { return !refusals_.empty() || returns_ || asks_ || leaves_; }
 
 void Session::fillOwn(Chunk& packet) {
   if (returns_ && packet.room() >= sizeof(FrameHeader)) {

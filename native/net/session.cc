@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kMostTaken = 96 << 10;
 // A chunk with fewer bytes is filled before the next one.
 constexpr size_t kFewBytes = 8 << 10;
-// A destroyed stream is reset if the peer takes none of its bytes, and does not end its side, within
-// this time. Linux gives a socket that was closed about as long.
+// A destroyed stream is reset if the peer takes none of its bytes, and does not end its side,
+// within this time. Linux gives a socket that was closed about as long.
 constexpr auto kMostOrphaned = std::chrono::seconds(120);
 constexpr auto kOrphansInterval = std::chrono::seconds(10);
 

@@ -30,9 +30,9 @@ struct Stream {
   // Sending. Offsets count the bytes of the stream.
   ByteQueue backlog;  // accepted from the program and not sent
   uint64_t sent = 0;
-  uint64_t limit = 0;        // the peer has room for the bytes before it
-  bool isEnding = false;     // the program has ended its side
-  bool hasEnded = false;     // and the peer was told
+  uint64_t limit = 0;     // the peer has room for the bytes before it
+  bool isEnding = false;  // the program has ended its side
+  bool hasEnded = false;  // and the peer was told
   // The peer is told that its bytes are not read: after the bytes that this side has accepted, or
   // after those that the peer has room for.
   enum class Resets : uint8_t { kNot, kAfterBytes, kAfterWindow };
@@ -47,9 +47,9 @@ struct Stream {
   uint64_t granted = 0;  // the peer may send the bytes before it
   uint64_t window = 0;   // bytes that this side keeps room for
   bool peerEnded = false;
-  bool readerWaits = false;  // for bytes, or for the end
-  bool discards = false;     // the program has destroyed its side
-  bool wasReset = false;     // by the peer. What arrived before can be taken
+  bool readerWaits = false;        // for bytes, or for the end
+  bool discards = false;           // the program has destroyed its side
+  bool wasReset = false;           // by the peer. What arrived before can be taken
   Clock::time_point orphanedAt{};  // the program has destroyed it, or it has sent bytes since
   uint64_t orphanedSent = 0;
 

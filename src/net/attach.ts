@@ -5,6 +5,7 @@ import { getDefaultHighWaterMark } from 'node:stream';
 import { ListenContext } from '../base/async-context.js';
 import { checkOptions, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
+import { isRevoked } from '../base/objects.js';
 import { addonFailure } from './addon.js';
 import { numberOf } from './errors.js';
 import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
@@ -57,6 +58,7 @@ export function attach(server: Server | SecureServer, options: AttachOptions = {
 const isServer = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
+  !isRevoked(value) &&
   ['listenerCount', 'emit', 'getConnections', 'close'].every(
     (name) => typeof (value as Record<string, unknown>)[name] === 'function',
   );

@@ -105,7 +105,8 @@ export function connectArguments(
   const last = args.at(-1);
   const listener = typeof last === 'function' ? (last as () => void) : undefined;
   const [first, second] = args;
-  if (typeof first === 'object' && first !== null) return [first, listener];
+  if (typeof first === 'object' && first !== null)
+    return [checkObject('options', first) as ConnectOptions, listener];
   if (typeof first === 'function') return [{}, listener];
   if (typeof first === 'string' && !(Number(first) >= 0)) return [{ path: first }, listener];
   const host = typeof second === 'string' ? { host: second } : {};

@@ -134,8 +134,6 @@ const modules: Record<string, Functions> = {
 const NOT_CALLED = [
   // They change the process or the machine.
   ...['dumpOnSignal', 'removeSoftefa', 'setEfaVariables', 'loadSoftefa'],
-  // They have tables of their own in test/net.
-  ...['connect', 'createServer', 'attach'],
 ];
 
 const isClass = (value: unknown) => /^class\b/.test(String(value));
@@ -149,12 +147,19 @@ const functions = Object.entries(modules).flatMap(([module, exports]) =>
     .map(([name, value]) => [`${name}() of ${module}`, value as Call] as const),
 );
 
+interface Made {
+  on?(event: 'error', listener: () => void): Made;
+  destroy?(): unknown;
+  close?(): unknown;
+}
+
 /** Calls a function, and closes what it opens. */
 const closing =
   (call: Call): Call =>
   async (...args) => {
-    const made = (await call(...args)) as { close?: () => unknown } | undefined;
-    await made?.close?.();
+    const made = call(...args) as Made | undefined;
+    if (made?.destroy) made.on?.('error', () => {}).destroy?.();
+    else await ((await made) as Made | undefined)?.close?.();
   };
 
 describe('a function that the package exports', () => {
@@ -164,6 +169,8 @@ describe('a function that the package exports', () => {
 });
 
 const constructors: [string, Call][] = [
+  ['FabricAgent', (...args) => new net.FabricAgent(...(args as []))],
+  ['FabricSocket', (...args) => new net.FabricSocket(...(args as []))],
   ['MessageSocket', (...args) => new net.MessageSocket(...(args as []))],
   ['ObjectClient', (...args) => new objects.ObjectClient(...(args as ['']))],
   ['SoftefaFaults', (...args) => new softefa.SoftefaFaults(...(args as []))],

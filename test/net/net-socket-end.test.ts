@@ -263,6 +263,25 @@ describe.each(libraries.filter(([name]) => name !== 'node:net'))('%s', (_name, l
     expect(Buffer.concat(read).equals(bytes)).toBe(true);
   });
 
+  test.each(['at once', 'after the end'])(
+    'a write that the peer does not read hides neither its last bytes nor its end: unread %s',
+    async (when) => {
+      const { server, port } = await serve();
+      const [client, peer] = await join(server, port, { allowHalfOpen: when === 'after the end' });
+      const events = eventsOf(client, 'end', 'error', 'close');
+      const read: Buffer[] = [];
+      client.on('data', (bytes) => read.push(bytes));
+      const result = resultOf((done) => client.write(Buffer.alloc(5_000_000), done));
+      await once(peer, 'data');
+      if (when === 'at once') peer.pause();
+      peer.write('answer');
+      peer.destroySoon();
+      await closeOf(client);
+      expect([Buffer.concat(read).toString(), events]).toEqual(['answer', ['end', 'close']]);
+      expect(await result).toBe('ERR_STREAM_DESTROYED');
+    },
+  );
+
   test('for await gets all that has arrived before a reset, then the error', async () => {
     const [client, peer] = await pair();
     const bytes = pattern(150_000);
