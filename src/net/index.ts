@@ -19,4 +19,10 @@ export type { FabricOptions } from './ports.js';
 export { createServer, FabricServer, type ListenArguments, type ServerOptions } from './server.js';
 export type { SessionLimits } from './server-sessions.js';
 export type { ConnectOptions, FabricSocketOptions } from './socket-options.js';
-export { type ConnectArguments, connect, type MessageConnectOptions, upgrade } from './sockets.js';
+export {
+  type ConnectArguments,
+  connect,
+  type MessageConnectOptions,
+  type UpgradeOptions,
+  upgrade,
+} from './sockets.js';
