@@ -73,17 +73,24 @@ export function openControl(
   const place = Object.fromEntries(
     CONTROL_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
   );
-  const context = new CallContext();
   const open = () => (tls ? connectTls({ ...place, ...tls }) : connectTcp(place as never));
   const control = isShared ? withoutContext(open) : open();
   control.on('error', () => {}); // whoever waits for it has a listener of its own
+  passEvents(control, asker);
+  return control;
+}
+
+/** Lets the asker emit the events of a connection until it is connected. The connection may outlive the asker. */
+function passEvents(control: Socket, asker: Asker): void {
+  const context = new CallContext();
   for (const event of EVENTS) {
-    control.on(event, (...args) => {
+    const pass = (...args: unknown[]) => {
       asker.autoSelectFamilyAttemptedAddresses = control.autoSelectFamilyAttemptedAddresses;
       context.run(() => emitApart(asker, event, ...args));
-    });
+    };
+    control.on(event, pass);
+    control.once('connect', () => control.off(event, pass));
   }
-  return control;
 }
 
 /** Waits until a connection is connected. */

@@ -49,6 +49,8 @@ export class FabricSocket extends SessionDuplex {
   #holdsLoop = false;
   #wantsBytes = false;
   #hasPeerEnded = false;
+  /** The program has seen the end of the peer, and has written since. */
+  #writesAfterEnd = false;
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
   #bytesRead = 0;
@@ -141,7 +143,7 @@ export class FabricSocket extends SessionDuplex {
     this.leaveSession();
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
-    this.#wantsBytes = this.#hasPeerEnded = false;
+    this.#wantsBytes = this.#hasPeerEnded = this.#writesAfterEnd = false;
     this.#loss = this.#whenOpen = undefined;
     this.#bytesRead = 0;
   }
@@ -219,7 +221,7 @@ export class FabricSocket extends SessionDuplex {
       }
       this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
       // The program gets the peer's last bytes and its end, as over TCP, which takes more of a write that is not read.
-      const isIgnored = isWhole && isUnread && this.#writer.isBusy;
+      const isIgnored = isWhole && isUnread && this.#writer.isBusy && !this.#writesAfterEnd;
       const afterEnd = () => (isIgnored ? this.destroy() : this.#failWriter());
       if (this.readableEnded) afterEnd();
       else if (isWhole) this.once('end', afterEnd);
@@ -406,6 +408,7 @@ export class FabricSocket extends SessionDuplex {
       return;
     }
     this.#writer.begin(chunks, done);
+    this.#writesAfterEnd = this.readableEnded;
     // What the stream counts are the bytes at the time of write().
     if (this.#writer.length !== this.writableLength) this.#abandon(bytesGone());
     else if (!this.#isOpening) this.#sendUnsent();

@@ -230,6 +230,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
       if (this.#isClosed || this.#loss) return;
       this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
       this.#writer.fail(this.#loss);
+      this.#handover.fail(error); // the peer reads no memory any more
       this.#meet();
       if (!isWhole && !this.#isReading && !this.#hasUnread) this.destroy(error);
       this.#wake();

@@ -32,6 +32,7 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['`batch.run()`', 'src/endpoint/batch.ts', /const RUN_TIMEOUT = ([\d_]+)/],
   ['a call of the provider', 'native/engine/call_limit.h', /uint64_t\{([\d']+)\} : std::min/],
   ['`connect()`', 'src/net/connect.ts', /const CONNECT_TIMEOUT = ([\d_]+)/],
+  ['servers of `libfabric/net`', 'src/net/connect.ts', /const AGREEMENT_TIMEOUT = ([\d_]+)/],
   ["a socket's peer", 'src/net/port.ts', /limit: ([\d_]+) \}/],
   ['the same over', 'src/net/session.ts', /const LOSS = ([\d_]+)/],
 ];

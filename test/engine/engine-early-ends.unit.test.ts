@@ -23,7 +23,7 @@ test.each([
       return { request, promise };
     };
     const first = receive(10);
-    vi.advanceTimersByTime(10);
+    vi.advanceTimersByTime(11); // the limit, and the turn in which the loop polls
     ends.forget(first.request);
     requests.resolve(first.request, 'first');
     requests.end(first.request);

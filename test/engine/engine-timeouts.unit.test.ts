@@ -14,12 +14,12 @@ function timeoutsOf(keepsLoop = false) {
   return { timeouts, expired };
 }
 
-test('each call expires at its time, in whatever order they came, and others do not', () => {
+test('each call expires a turn after its time, in whatever order they came, and others do not', () => {
   const { timeouts, expired } = timeoutsOf();
   const times = { c: 300, a: 100, ended: 150, b: 200, too: 100 };
   for (const [name, milliseconds] of Object.entries(times)) timeouts.add(name, milliseconds);
   timeouts.delete('ended');
-  vi.advanceTimersByTime(99);
+  vi.advanceTimersByTime(100);
   expect(expired).toEqual([]);
   vi.advanceTimersByTime(1);
   expect(expired).toEqual(['a', 'too']);

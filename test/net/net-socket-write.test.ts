@@ -191,6 +191,17 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { pair }) => {
     expect(code).toMatch(/^(ECONNRESET|EPIPE)$/);
   });
 
+  test('a write that waits fails if it began after the end of a peer that is gone', async () => {
+    const [client, peer] = await pair({ allowHalfOpen: true });
+    client.destroy();
+    await once(peer.resume(), 'end');
+    const failed = once(peer, 'error');
+    const result = resultOf((done) => peer.write(Buffer.alloc(20_000_000), done));
+    const [{ code }] = await failed;
+    expect(code).toMatch(/^(ECONNRESET|EPIPE)$/);
+    expect(await result).toBe(code);
+  });
+
   test('a write after the peer has ended both sides is EPIPE', async () => {
     const [client, peer] = await pair();
     const events = eventsOf(peer, 'error');

@@ -11,6 +11,7 @@ const place = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
 const HOURS = 4 * 3_600_000;
 
 const said = [];
+const kept = []; // an endpoint that is collected warns
 process.on('exit', () => console.log(said.join(' ') || 'nothing'));
 const later = (act) => after(300, undefined, { ref: false }).then(act);
 const say = (promise) => promise.then((text) => said.push(text));
@@ -29,6 +30,7 @@ async function waitWithEndpoint() {
     caps: ['FI_MSG', 'FI_RMA', 'FI_MULTI_RECV'],
     counters: { received: ['FI_RECV'] },
   }).catch(() => open({ ...place, driver, caps: ['FI_MSG', 'FI_RMA', 'FI_MULTI_RECV'] }));
+  kept.push(ep);
   const self = ep.av.insert(ep.address);
   const batch = ep.batch();
   batch.recv(new Uint8Array(8));
