@@ -132,7 +132,9 @@ test('sendFrom() fails when the peer destroys the socket before it reads', async
   const [peer] = await accepted;
   onTestFinished(() => client.destroy());
   const sent = client.sendFrom(await other.allocate(4096));
-  const refused = expect(sent).rejects.toMatchObject({ code: 'ECONNRESET' });
+  const refused = expect(sent).rejects.toMatchObject({
+    code: expect.stringMatching(/^(ECONNRESET|EPIPE)$/),
+  });
   await client.send('after'); // goes behind the offer
   peer.destroy();
   await refused;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { BenchmarkResult, RailTimeline } from '../../../dist/cli/shared/result.js';
+import { casesOf } from '../../support/cases.js';
 import { start } from '../../support/command.js';
 import { freePort } from '../../support/free-port.js';
 import { ownNamespace } from '../../support/own-namespace.js';
@@ -45,7 +46,9 @@ const SIZES = [64_000, 512_000];
 const SUCCESS = { code: 0, signal: null, stdout: '', stderr: '' };
 
 describe.each(SETUPS)('$name', ({ name, args, rails, both }) => {
-  test.each(name === 'efa, named NICs' ? MODES.slice(0, 1) : MODES)('%s', async (mode) => {
+  const modes = name === 'efa, named NICs' ? MODES.slice(0, 1) : MODES;
+  const isQuick = (mode: string) => name === 'efa, all NICs' || mode === MODES[0];
+  test.for(casesOf(modes, isQuick))('%s', async (mode) => {
     const given = mode.split(' ');
     const all = ['transfer', ...args, ...given, '-S', `l:${SIZES}`, '-I', '5', '--json'];
     const { server, client } = await runPair([...all, `-E=${await freePort()}`], both);

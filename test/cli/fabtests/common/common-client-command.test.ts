@@ -11,6 +11,8 @@ import { freePort } from '../../../support/free-port.js';
 import { runInHost } from '../../../support/host.js';
 import { withSoftefa } from '../../../support/softefa.js';
 
+// The servers of the tier `quick`.
+const QUICK = ['shm', 'efa', 'tcp, a transfer'];
 const HOSTS = ['localhost', '127.0.0.1', hostname()];
 
 // The commands of servers over each provider, with a port of each test.
@@ -47,8 +49,8 @@ async function printedCommand(child: ChildProcess): Promise<readonly string[]> {
 
 describe.each(SERVERS.map((server, index) => [...server, index] as const))(
   '%s',
-  (_, argsOf, index) => {
-    const isQuick = (host: string) => host === HOSTS[index % HOSTS.length];
+  (name, argsOf, index) => {
+    const isQuick = (host: string) => QUICK.includes(name) && host === HOSTS[index % HOSTS.length];
     test.for(casesOf(HOSTS, isQuick))('a client can connect to the server at %s', async (host) => {
       const server = startServer(argsOf(await freePort()));
       const command = await server.command;

@@ -1,6 +1,7 @@
 import { version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { casesOf } from '../../../support/cases.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
 import { sides } from '../../../support/sides.js';
 
@@ -112,11 +113,14 @@ const place = (provider: string) =>
 const texts = (text: string) =>
   text.replaceAll(FIGURES, '').replaceAll(PID, 'PID 1').replace(' (efa itself has kept it)', '');
 
-const PROVIDERS = [
-  { provider: 'tcp', env: process.env },
-  { provider: 'shm', env: process.env },
-  { provider: 'efa', env: efa },
-];
+const PROVIDERS = casesOf(
+  [
+    { provider: 'tcp', env: process.env },
+    { provider: 'shm', env: process.env },
+    { provider: 'efa', env: efa },
+  ],
+  ({ provider }) => provider === 'efa',
+);
 
 describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
   test.each(CASES)('%s passes and prints its result', async (command, args, expected) => {
