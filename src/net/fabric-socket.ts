@@ -3,9 +3,8 @@ import { addAbortSignal } from 'node:stream';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
 import { sessionTo } from './connect.js';
-import { codedError, connectionError, errorOfPeer, numberOf, socketClosed } from './errors.js';
+import { codedError, connectionError, socketClosed } from './errors.js';
 import { MemoryReader } from './onread.js';
-import { OwnerInContext } from './owner-in-context.js';
 import type { FabricOptions } from './ports.js';
 import { SessionDuplex } from './session-duplex.js';
 import {
@@ -14,6 +13,7 @@ import {
   connectArguments,
   type FabricSocketOptions,
 } from './socket-options.js';
+import { SocketStream } from './socket-stream.js';
 import { checkTimeout, SocketTimeout } from './socket-timeout.js';
 import { bytesGone, SocketWriter } from './socket-writer.js';
 import { Mode, type SocketSession } from './stream.js';
@@ -37,16 +37,24 @@ export class FabricSocket extends SessionDuplex {
   server: EventEmitter | null = null;
   /** What connect() uses where its own arguments name nothing else. */
   readonly #options: Partial<ConnectOptions>;
+  /** @internal Its listeners may throw: each event is apart from what follows it. */
+  protected readonly stream = new SocketStream(Mode.Bytes, {
+    accepted: () => this.#accepted(),
+    failed: (error) => void this.destroy(error),
+    readable: () => this.#takeWanted(),
+    // Callbacks of earlier writes come first.
+    writable: () => process.nextTick(() => this.#sendUnsent()),
+    fellBack: (error) => emitApart(this, 'fallback', error),
+    lostNic: (error) => emitApart(this, 'nicLost', error),
+    lost: (error, isWhole, isUnread) => this.#lost(error, isWhole, isUnread),
+  });
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
   readonly #onread: MemoryReader | undefined;
   #writer = new SocketWriter();
-  /** Changes with each connect() and destroy(), so that an earlier connection cannot change the next one. */
-  #attempt = 0;
   /** There is no stream yet: what is written waits. */
   #isOpening = false;
   #whenOpen: (() => void) | undefined;
   #isReferenced = true;
-  #holdsLoop = false;
   #wantsBytes = false;
   #hasPeerEnded = false;
   /** The program has seen the end of the peer, and has written since. */
@@ -54,8 +62,6 @@ export class FabricSocket extends SessionDuplex {
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
   #bytesRead = 0;
-  /** Finds another session, once, if the first one takes no more sockets. */
-  #again: (() => Promise<SocketSession>) | undefined;
 
   /** Not connected: connect() of this module, and servers, make sockets that are. */
   constructor(options?: FabricSocketOptions & FabricOptions) {
@@ -82,9 +88,8 @@ export class FabricSocket extends SessionDuplex {
     options: FabricSocketOptions,
   ): FabricSocket {
     const socket = new FabricSocket(options);
-    socket.#join(session);
-    socket.stream = stream;
-    session.adopt(stream, socket.#owner);
+    socket.#holdLoop();
+    socket.stream.accept(session, stream);
     return socket;
   }
 
@@ -95,7 +100,7 @@ export class FabricSocket extends SessionDuplex {
   connect(...args: unknown[]): this {
     const [given, listener] = connectArguments(args);
     if (listener) this.once('connect', listener);
-    if (this.connecting || (this.session !== undefined && !this.destroyed)) return this;
+    if (this.connecting || (this.stream.session !== undefined && !this.destroyed)) return this;
     const { provider, driver, node, heartbeat, nics, require, tls, connectTimeout } = this.#options;
     const own = { provider, driver, node, heartbeat, nics, require, tls, connectTimeout };
     const dial = () => sessionTo({ ...own, ...given } as ConnectOptions, this);
@@ -110,37 +115,34 @@ export class FabricSocket extends SessionDuplex {
    * @param again finds another session, if the first one takes no more sockets.
    */
   openFrom(opening: Promise<SocketSession>, again?: () => Promise<SocketSession>): this {
-    this.connecting = true;
-    this.#again = again;
+    this.#opens();
     this.joinCall();
     this.#timeout.refresh();
-    this.#openFrom(opening);
+    this.stream.openFrom(opening, again);
     return this;
   }
 
-  #openFrom(opening: Promise<SocketSession>): void {
-    this.#isOpening = true;
-    const attempt = ++this.#attempt;
-    opening.then(
-      (session) => {
-        if (attempt === this.#attempt) this.#open(session, Mode.Bytes);
-        else session.release();
-      },
-      (error) => {
-        if (attempt === this.#attempt) this.destroy(error);
-      },
-    );
+  /** @internal Opens a stream of a session. `again`: as for openFrom(). */
+  open(session: SocketSession, again?: () => Promise<SocketSession>): this {
+    this.#opens();
+    this.stream.open(session, again);
+    return this;
+  }
+
+  #opens(): void {
+    this.connecting = this.#isOpening = !this.destroyed;
+    this.#holdLoop();
   }
 
   /** @internal From now on, events belong to the async context of the caller. */
   joinCall(): void {
-    this.#owner.join();
+    this.stream.joinCall();
   }
 
   // A destroyed socket becomes a new one.
   #renew(): void {
     (this as unknown as { _undestroy(): void })._undestroy();
-    this.leaveSession();
+    this.stream.leave();
     this.#writer = new SocketWriter();
     this.#isReferenced = true;
     this.#wantsBytes = this.#hasPeerEnded = this.#writesAfterEnd = false;
@@ -148,87 +150,28 @@ export class FabricSocket extends SessionDuplex {
     this.#bytesRead = 0;
   }
 
-  /** @internal Opens a stream of a session. `again`: as for openFrom(). */
-  open(session: SocketSession, again?: () => Promise<SocketSession>): this {
-    this.connecting = this.#isOpening = true;
-    this.#again = again;
-    this.#open(session, Mode.Bytes);
-    return this;
-  }
-
-  #open(session: SocketSession, mode: number): void {
-    if (this.destroyed) {
-      session.release();
-      return;
-    }
-    if (session.error !== undefined) {
-      if (!this.#openAgain()) this.destroy(session.error);
-      return;
-    }
-    this.#join(session);
-    this.stream = session.open(this.#owner, mode);
-    if (this.stream === 0) this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
-  }
-
-  // The server closes, or has ended, and another one may listen at its port.
-  #openAgain(): boolean {
-    const again = this.#again;
-    if (again === undefined || this.destroyed) return false;
-    const { session } = this;
-    this.#again = undefined;
-    this.stream = 0;
-    if (this.#holdsLoop) session?.hold(-1);
-    this.#holdsLoop = false;
-    this.leaveSession();
-    session?.retire();
-    this.#openFrom(again());
-    return true;
-  }
-
-  #join(session: SocketSession): void {
-    this.joinSession(session);
-    this.#holdLoop();
-  }
-
   // As in node:net, a socket whose peer has ended holds the loop only while a write waits.
   #holdLoop(): void {
-    const { session } = this;
     const isIdle = this.destroyed || (this.#hasPeerEnded && !this.#writer.isBusy);
-    const holds = session !== undefined && this.#isReferenced && !isIdle;
-    if (holds === this.#holdsLoop) return;
-    this.#holdsLoop = holds;
-    session?.hold(holds ? 1 : -1);
+    this.stream.hold(this.#isReferenced && !isIdle);
   }
 
-  // Listeners may throw: each event is apart from what follows it.
-  readonly #owner = new OwnerInContext({
-    accepted: () => this.#accepted(),
-    refused: (errno) => {
-      const isClosing = errno === numberOf('ECONNREFUSED');
-      if (!isClosing || !this.#openAgain()) this.destroy(errorOfPeer(errno, 'connect'));
-    },
-    readable: () => this.#takeWanted(),
-    // Callbacks of earlier writes come first.
-    writable: () => process.nextTick(() => this.#sendUnsent()),
-    fellBack: (error) => emitApart(this, 'fallback', error),
-    lostNic: (error) => emitApart(this, 'nicLost', error),
-    lost: (error, isWhole, isUnread) => {
-      if (this.destroyed || this.#loss) return;
-      // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
-      if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
-        this.destroy(error);
-        return;
-      }
-      this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
-      // The program gets the peer's last bytes and its end, as over TCP, which takes more of a write that is not read.
-      const isIgnored = isWhole && isUnread && this.#writer.isBusy && !this.#writesAfterEnd;
-      const afterEnd = () => (isIgnored ? this.destroy() : this.#failWriter());
-      if (this.readableEnded) afterEnd();
-      else if (isWhole) this.once('end', afterEnd);
-      if (!isIgnored || !this.readableFlowing) this.#failWriter();
-      this.#takeWanted();
-    },
-  });
+  #lost(error: Error, isWhole: boolean, isUnread: boolean): void {
+    if (this.destroyed || this.#loss) return;
+    // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
+    if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
+      this.destroy(error);
+      return;
+    }
+    this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
+    // The program gets the peer's last bytes and its end, as over TCP, which takes more of a write that is not read.
+    const isIgnored = isWhole && isUnread && this.#writer.isBusy && !this.#writesAfterEnd;
+    const afterEnd = () => (isIgnored ? this.destroy() : this.#failWriter());
+    if (this.readableEnded) afterEnd();
+    else if (isWhole) this.once('end', afterEnd);
+    if (!isIgnored || !this.readableFlowing) this.#failWriter();
+    this.#takeWanted();
+  }
 
   #accepted(): void {
     if (this.destroyed) return;
@@ -237,7 +180,7 @@ export class FabricSocket extends SessionDuplex {
     this.connected();
     this.#whenOpen?.();
     this.#whenOpen = undefined;
-    const fallback = this.session?.fallback;
+    const fallback = this.stream.session?.fallback;
     if (fallback) emitApart(this, 'fallback', fallback);
     if (this.destroyed) return;
     this.#sendUnsent();
@@ -282,13 +225,12 @@ export class FabricSocket extends SessionDuplex {
   };
 
   #take(): void {
-    const { session, stream } = this;
-    if (session === undefined || stream === 0) return;
+    if (!this.stream.isOpen) return;
     if (this.#onread) {
       this.#takeIntoMemory(this.#onread);
       return;
     }
-    const bytes = session.take(stream);
+    const bytes = this.stream.take();
     if (bytes === undefined) {
       if (this.#loss) this.#delivered(this.#loss);
       return;
@@ -336,7 +278,7 @@ export class FabricSocket extends SessionDuplex {
   }
 
   readonly #takeInto = (memory: Uint8Array): number => {
-    const length = this.stream > 0 ? (this.session?.takeInto(this.stream, memory, 0) ?? 0) : 0;
+    const length = this.stream.takeInto(memory, 0);
     if (length > 0) this.#bytesRead += length;
     if (length !== 0) this.#timeout.refresh();
     return length;
@@ -403,7 +345,7 @@ export class FabricSocket extends SessionDuplex {
   }
 
   #send(chunks: readonly Uint8Array[], done: Done): void {
-    if (!this.#isOpening && this.session === undefined) {
+    if (!this.#isOpening && this.stream.session === undefined) {
       done(socketClosed());
       return;
     }
@@ -418,32 +360,30 @@ export class FabricSocket extends SessionDuplex {
 
   // Never waits for the peer's reader while the session has room for the bytes.
   #sendUnsent(): void {
-    const session = this.session;
-    if (!this.#writer.isBusy || session === undefined) return;
+    if (!this.#writer.isBusy || this.stream.session === undefined) return;
     if (this.#loss) {
       this.#failWriter();
       return;
     }
     this.#timeout.refresh();
-    const error = this.#writer.drain((bytes, from) => session.write(this.stream, bytes, from));
+    const error = this.#writer.drain((bytes, from) => this.stream.write(bytes, from));
     if (error) this.#abandon(error);
     this.#holdLoop();
   }
 
   // Bytes are missing in the middle, so that the peer must not take the end for a proper one.
   #abandon(error: Error): void {
-    if (this.stream > 0) this.session?.reset(this.stream, 0);
-    this.stream = 0;
+    this.stream.reset();
     this.#writer.fail(error);
   }
 
   /** @internal */
   override _final(done: Done): void {
-    if (this.#isOpening || this.stream === 0) {
+    if (this.#isOpening || !this.stream.isOpen) {
       this.#whenOpen = () => this._final(done);
       return;
     }
-    this.session?.end(this.stream);
+    this.stream.end();
     done();
     this.once('finish', () => this.#readAhead());
   }
@@ -452,11 +392,8 @@ export class FabricSocket extends SessionDuplex {
   override _destroy(error: Error | null, done: Done): void {
     const wasConnecting = this.#isOpening;
     this.connecting = this.#isOpening = false;
-    this.#attempt += 1;
     this.#timeout.stop();
-    const session = this.session;
-    if (session !== undefined && this.stream > 0) session.destroy(this.stream);
-    this.stream = 0;
+    this.stream.destroy();
     this.#isReferenced = false;
     this.#holdLoop();
     this.#writer.fail(
@@ -467,10 +404,10 @@ export class FabricSocket extends SessionDuplex {
           )
         : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
     );
-    this.#owner.run(() => done(error));
+    this.stream.run(() => done(error));
     // As in node:net, whoever waits for 'end' can wait for 'close' after it.
-    const later = session === undefined ? process.nextTick : setImmediate;
-    later(() => this.#owner.run(() => this.emit('close', error !== null)));
+    const later = this.stream.session === undefined ? process.nextTick : setImmediate;
+    later(() => this.stream.run(() => this.emit('close', error !== null)));
   }
 
   /** Destroys the socket when everything that was written has been accepted. */
@@ -483,9 +420,8 @@ export class FabricSocket extends SessionDuplex {
   /** Destroys the socket. The peer gets ECONNRESET. */
   resetAndDestroy(): this {
     if (this.connecting) return this.once('connect', () => this.resetAndDestroy());
-    if (this.destroyed || this.stream === 0) return this.destroy(socketClosed());
-    this.session?.reset(this.stream, 0);
-    this.stream = 0;
+    if (this.destroyed || !this.stream.isOpen) return this.destroy(socketClosed());
+    this.stream.reset();
     return this.destroy();
   }
 
@@ -530,7 +466,7 @@ export class FabricSocket extends SessionDuplex {
 
   /** Whether it is not connected yet, or not any more. */
   get pending(): boolean {
-    return this.connecting || (this.stream === 0 && !this.#isOpening);
+    return this.connecting || (!this.stream.isOpen && !this.#isOpening);
   }
 
   /** As in node:net. */

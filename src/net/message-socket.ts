@@ -8,13 +8,12 @@ import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
-import { connectionError, errorOfPeer, numberOf } from './errors.js';
+import { connectionError } from './errors.js';
 import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
-import { OwnerInContext } from './owner-in-context.js';
-import { type Address, addressesOf, type Certified, certifiedOf, NO_ADDRESS } from './peer-info.js';
+import { SocketStream } from './socket-stream.js';
 import { Mode, type SocketSession } from './stream.js';
 
 /** Options of a {@link MessageSocket}. */
@@ -59,12 +58,6 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   readonly #longest: number;
   readonly #handover: Handover;
   readonly #signal: AbortSignal | undefined;
-  #session: SocketSession | undefined;
-  /** Finds another session, once, if the first one takes no more sockets. */
-  #again: (() => Promise<SocketSession>) | undefined;
-  #stream = 0;
-  #address: Address = NO_ADDRESS;
-  #certified: Certified = {};
   #isReferenced = true;
   #isEnding = false;
   #hasEnded = false;
@@ -85,7 +78,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     if (engine !== undefined && !isInstance(engine, TransferEngine))
       throw invalidArgType('options.engine', 'a TransferEngine', engine);
     this.#reader = new MessageReader(
-      (into, from) => this.#session?.takeInto(this.#stream, into, from) ?? 0,
+      (into, from) => this.#stream.takeInto(into, from),
       Math.min(maxMessageLength, LONGEST),
     );
     this.#longest = maxMessageLength;
@@ -102,35 +95,11 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.destroy(reasonOf(this.#signal as AbortSignal) as Error);
   };
 
-  /** @internal Opens a stream of the session that `connecting` resolves to. */
+  /** @internal Opens a stream of the session that will be found. `again`: as for openFrom() of the stream. */
   connect(connecting: Promise<SocketSession>, again?: () => Promise<SocketSession>): this {
-    this.#again = again;
-    connecting.then(
-      (session) => {
-        if (this.#isClosed) return session.release();
-        if (session.error && !this.#connectAgain()) this.destroy(session.error);
-        if (session.error) return;
-        this.#join(session);
-        this.#stream = session.open(this.#owner, Mode.Messages);
-        if (this.#stream === 0)
-          this.destroy(connectionError('EMFILE', 'too many sockets', 'connect'));
-      },
-      (error) => this.destroy(error),
-    );
+    this.#stream.hold(this.#isReferenced);
+    this.#stream.openFrom(connecting, again);
     return this;
-  }
-
-  // The server closes, or has ended, and another one may listen at its port.
-  #connectAgain(): boolean {
-    const again = this.#again;
-    if (again === undefined || this.#isClosed) return false;
-    const session = this.#session;
-    if (session && this.#isReferenced) session.hold(-1);
-    this.#session = undefined;
-    this.#stream = 0;
-    session?.retire();
-    this.connect(again());
-    return true;
   }
 
   /** @internal Joins a stream that the peer has opened. */
@@ -140,23 +109,14 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     options: MessageSocketOptions,
   ): MessageSocket {
     const socket = new MessageSocket(options);
-    socket.#join(session);
-    socket.#stream = stream;
-    session.adopt(stream, socket.#owner);
+    socket.#stream.hold(true);
+    socket.#stream.accept(session, stream);
     socket.#open();
     return socket;
   }
 
-  #join(session: SocketSession): void {
-    this.#session = session;
-    this.#address = addressesOf(session.control);
-    this.#certified = certifiedOf(session.control);
-    if (this.#isReferenced) session.hold(1);
-  }
-
   #open(): void {
-    const session = this.#session as SocketSession;
-    this.#writer.open((bytes, from) => session.write(this.#stream, bytes, from));
+    this.#writer.open((bytes, from) => this.#stream.write(bytes, from));
     this.#drain();
     this.#meet();
   }
@@ -205,17 +165,14 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     }
   }
 
-  readonly #owner = new OwnerInContext({
+  readonly #stream = new SocketStream(Mode.Messages, {
     accepted: () => {
       this.#open();
       emitApart(this, 'connect');
-      const fallback = this.#session?.fallback;
+      const fallback = this.#stream.session?.fallback;
       if (fallback) emitApart(this, 'fallback', fallback);
     },
-    refused: (errno) => {
-      const isClosing = errno === numberOf('ECONNREFUSED');
-      if (!isClosing || !this.#connectAgain()) this.destroy(errorOfPeer(errno, 'connect'));
-    },
+    failed: (error) => this.destroy(error),
     readable: () => {
       this.#meet();
       this.#wake();
@@ -366,12 +323,12 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     if (this.#isEnding || this.#isClosed) return;
     this.#isEnding = true;
     this.#writer.flush();
-    if (this.#stream > 0) this.#endIfSent();
+    if (this.#stream.isOpen) this.#endIfSent();
   }
 
   #endIfSent(): void {
     if (!this.#writer.isEmpty) return;
-    this.#session?.end(this.#stream);
+    this.#stream.end();
     this.#hasEnded = true;
     this.#closeIfOver();
   }
@@ -387,7 +344,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
 
   /** Whether only the peer's end is left to be received. If it is not there yet, readable() follows. */
   get #isAtEnd(): boolean {
-    return this.#reader.isEmpty && this.#session?.takeInto(this.#stream, NOTHING, 0) === -1;
+    return this.#reader.isEmpty && this.#stream.takeInto(NOTHING, 0) === -1;
   }
 
   get #hasUnread(): boolean {
@@ -403,18 +360,14 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#isClosed = true;
     if (this.#signal) offAbort(this.#signal, this.#abort);
     this.#error = error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed');
-    const session = this.#session;
     this.#writer.flush();
-    const isCut = !this.#writer.isEmpty || Boolean(this.#early) || !this.#reader.isEmpty;
-    if (session && this.#stream > 0) session.destroy(this.#stream, isCut);
-    this.#stream = 0;
-    if (session && this.#isReferenced) session.hold(-1);
-    this.#isReferenced = false;
+    this.#stream.destroy(!this.#writer.isEmpty || Boolean(this.#early) || !this.#reader.isEmpty);
+    this.unref();
     this.#writer.fail(this.#error);
     this.#handover.fail(this.#error);
     this.#wake();
     process.nextTick(() =>
-      this.#owner.run(() => {
+      this.#stream.run(() => {
         if (error && this.listenerCount('error') > 0) emitApart(this, 'error', error);
         this.emit('close', error);
       }),
@@ -439,52 +392,51 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
 
   /** Lets the socket keep the event loop alive. It does until unref(). */
   ref(): this {
-    if (this.#isReferenced || this.#isClosed) return this;
+    if (this.#isClosed) return this;
     this.#isReferenced = true;
-    this.#session?.hold(1);
+    this.#stream.hold(true);
     return this;
   }
 
   /** Lets the event loop end although the socket is open. */
   unref(): this {
-    if (!this.#isReferenced) return this;
     this.#isReferenced = false;
-    this.#session?.hold(-1);
+    this.#stream.hold(false);
     return this;
   }
 
   /** What the socket waits for, and the bytes on their way. Undefined if it is not connected. */
   stats(): NetSocketState | undefined {
-    return this.#stream > 0 ? this.#session?.socketState(this.#stream) : undefined;
+    return this.#stream.state();
   }
 
   /** The provider whose endpoints carry the packets, or `'control'`: they travel over TCP or TLS. */
   get path(): string | undefined {
-    return this.#session?.path;
+    return this.#stream.session?.path;
   }
 
   /** The address of the peer on the control connection. */
   get remoteAddress(): string | undefined {
-    return this.#address.remoteAddress;
+    return this.#stream.address.remoteAddress;
   }
 
   /** The port of the peer on the control connection. */
   get remotePort(): number | undefined {
-    return this.#address.remotePort;
+    return this.#stream.address.remotePort;
   }
 
   /** Whether the session was agreed over TLS. */
   get encrypted(): boolean {
-    return this.#certified.encrypted === true;
+    return this.#stream.certified.encrypted === true;
   }
 
   /** Whether the peer's certificate was verified. */
   get authorized(): boolean {
-    return this.#certified.authorized === true;
+    return this.#stream.certified.authorized === true;
   }
 
   /** The certificate of the peer, if the session was agreed over TLS. */
   getPeerCertificate(detailed?: boolean): object | undefined {
-    return this.#certified.getPeerCertificate?.(detailed);
+    return this.#stream.certified.getPeerCertificate?.(detailed);
   }
 }

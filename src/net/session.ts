@@ -73,6 +73,7 @@ export class Session implements Carried, SocketSession {
   readonly #require: 'fabric' | undefined;
   /** If none is used, packets travel over the control connection. */
   readonly #links: Links;
+  #path = 'control';
   #fallback: Error | undefined;
   #error: Error | undefined;
   #isScheduled = false;
@@ -93,6 +94,7 @@ export class Session implements Carried, SocketSession {
     this.opens = agreement.opens;
     this.handle = native.netSession(agreement);
     this.#links = new Links(this, options.ports, options.links ?? []);
+    if (this.#links.any) this.#path = this.#links.provider;
     this.#fallback = options.fallback;
     this.#require = options.require;
     this.#controlPath = new ControlPath(
@@ -114,9 +116,9 @@ export class Session implements Carried, SocketSession {
     publishOpen('netSession', this);
   }
 
-  /** The provider whose endpoints carry the packets, or 'control'. */
+  /** The provider whose endpoints carry the packets, or have carried them to the end; or 'control'. */
   get path(): string {
-    return this.#links.any ? this.#links.provider : 'control';
+    return this.#path;
   }
 
   /** @internal */
@@ -142,6 +144,7 @@ export class Session implements Carried, SocketSession {
       return;
     }
     this.#controlPath.keepBusy(false);
+    this.#path = 'control';
     this.#fallback = error;
     this.#links.leave(); // LinkLost follows
     this.#holdLoop();
