@@ -40,7 +40,7 @@ export class Asking {
   /** It does not reject. The caller sets `onEnd` of the session, which has started. */
   readonly outcome: Promise<Outcome>;
   /** Resolves when there is a connection, before TLS. */
-  readonly connected: Promise<void>;
+  readonly connected: Promise<Socket>;
   readonly #request: ClientRequest;
   #socket: Socket | undefined;
   #references = 0;
@@ -54,13 +54,13 @@ export class Asking {
     const limit = new TimeLimit(options.connectTimeout, () =>
       this.#fail('ETIMEDOUT', `no agreement within ${options.connectTimeout} ms`),
     ).unref();
-    let connected: () => void;
+    let connected: (socket: Socket) => void;
     this.connected = new Promise((resolve) => {
       connected = resolve;
     });
     request.on('socket', (socket: Socket) => {
       this.#socket = socket;
-      socket.once('connect', connected);
+      socket.once('connect', () => connected(socket));
       socket.once(isSecure(target) ? 'secureConnect' : 'connect', () => {
         this.#hasConnected = true;
       });

@@ -5,6 +5,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { withoutContext } from '../base/async-context.js';
 import { addonFailure } from './addon.js';
 import { Asking, type AskingOptions, isSecure, type Target } from './agent-asking.js';
+import { type ControlOptions, tellLookup } from './control-connection.js';
 import { connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import { PlainSession } from './plain-session.js';
@@ -51,6 +52,7 @@ export class Origin {
     const session = this.#session;
     if (session) {
       const socket = this.#use(socketFor(target), target);
+      process.nextTick(tellLookup, socket, target as ControlOptions, session.control);
       return socket.open(session, () => this.#opening(socket, target));
     }
     const { provider, require } = this.#options;
@@ -77,7 +79,10 @@ export class Origin {
   async #opening(socket: FabricSocket, target: Target): Promise<SocketSession> {
     const asking = this.#ask(target);
     // Limits of the request begin when it is connected.
-    asking.connected.then(() => socket.connected());
+    asking.connected.then((control) => {
+      tellLookup(socket, target as ControlOptions, control);
+      socket.connected();
+    });
     asking.hold(1);
     const release = () => asking.hold(-1);
     socket.once('close', release);

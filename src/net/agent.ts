@@ -7,10 +7,12 @@ import http, {
 import https, { type RequestOptions, Agent as SecureAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
+import { invalidArgValue } from '../base/errors.js';
+import { nearestName } from '../base/nearest-name.js';
 import { isSecure, type Target } from './agent-asking.js';
 import { Origin } from './agent-origin.js';
 import { CONNECT_TIMEOUT } from './connect.js';
-import { checkFabricOptions } from './fabric-options.js';
+import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import type { FabricOptions } from './ports.js';
 import { connectArguments } from './socket-options.js';
@@ -31,6 +33,15 @@ function protocolOf(agent: Agent): string | undefined {
   const isOf = [http.globalAgent === agent, https.globalAgent === (agent as unknown)];
   if (isOf[0] === isOf[1]) return undefined;
   return isOf[0] ? 'http:' : 'https:';
+}
+
+/** Refuses misspelt options of the fabric. All others are those of connections, which nobody checks in node:http. */
+function checkSpelling(options: object): void {
+  for (const name of Object.keys(options)) {
+    const meant = nearestName(name, [...FABRIC_NAMES, 'connectTimeout']);
+    if (meant && Math.abs(meant.length - name.length) <= 2)
+      throw invalidArgValue('options', `has no member '${name}'; did you mean '${meant}'?`);
+  }
 }
 
 type Created = (error: Error | null, socket: Duplex) => void;
@@ -60,6 +71,7 @@ export class FabricAgent extends Agent {
     const { connectTimeout = CONNECT_TIMEOUT, ...ofAgent } = others;
     checkMilliseconds('options.connectTimeout', connectTimeout, 1);
     checkFabricOptions(options);
+    checkSpelling(ofAgent);
     super(ofAgent);
     let protocol: string | undefined | null;
     Object.defineProperty(this, 'protocol', {

@@ -172,6 +172,8 @@ export async function agree(
 const badProtocol = (detail: string) => connectionError('ERR_SOCKET_BAD_PROTOCOL', detail);
 
 function helloOf(line: string): Hello {
+  if (line.startsWith('HTTP/'))
+    throw badProtocol('the peer is an HTTP server: use http.request() with a FabricAgent');
   if (!line.startsWith(GREETING))
     throw badProtocol('the peer does not speak this version of libfabric/net');
   let hello: Hello;

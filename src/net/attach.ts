@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Http2SecureServer } from 'node:http2';
 import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
 import { getDefaultHighWaterMark } from 'node:stream';
@@ -44,7 +45,10 @@ export interface Attachment {
  * @throws Error with the reason if there is no libfabric on this host, and `require` is `'fabric'`. TypeError for what is no
  * server. Error ERR_INVALID_STATE if the server is attached already.
  */
-export function attach(server: Server | SecureServer, options: AttachOptions = {}): Attachment {
+export function attach(
+  server: Server | SecureServer | Http2SecureServer,
+  options: AttachOptions = {},
+): Attachment {
   if (!isServer(server)) {
     const expected = 'a server of node:http, such as the member `server` of an instance of Fastify';
     throw invalidArgType('server', expected, server);
@@ -52,7 +56,7 @@ export function attach(server: Server | SecureServer, options: AttachOptions = {
   const checked = checkOptions('options', options, NAMES);
   checkFabricOptions(checked);
   checkLimits(checked);
-  return new Attached(server, checked);
+  return new Attached(server as Server | SecureServer, checked);
 }
 
 const isServer = (value: unknown): boolean =>

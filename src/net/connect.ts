@@ -6,7 +6,14 @@ import type { NetSessionState } from '../diagnostics/net-state.js';
 import { addonFailure } from './addon.js';
 import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
-import { type Asker, connected, identityOf, keyOf, openControl } from './control-connection.js';
+import {
+  type Asker,
+  connected,
+  identityOf,
+  keyOf,
+  openControl,
+  tellLookup,
+} from './control-connection.js';
 import { connectionError } from './errors.js';
 import { PlainSession } from './plain-session.js';
 import type { Heartbeat } from './port.js';
@@ -42,7 +49,13 @@ export function sessionTo(options: ConnectOptions, asker: Asker): Promise<Socket
 function sharedSession(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
   const known = sessions.get(key);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    known.then(
+      (session) => tellLookup(asker, options, session.control),
+      () => {}, // the socket that uses it learns of it
+    );
+    return known;
+  }
   const forget = () => {
     if (sessions.get(key) === opening) sessions.delete(key);
   };

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
-import { type BlockList, connect as connectTcp, type LookupFunction, type Socket } from 'node:net';
+import { type BlockList, connect as connectTcp, isIP, type LookupFunction, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { CallContext, withoutContext } from '../base/async-context.js';
 import { namesOf } from '../base/checks.js';
@@ -78,6 +79,17 @@ export function openControl(
   control.on('error', () => {}); // whoever waits for it has a listener of its own
   passEvents(control, asker);
   return control;
+}
+
+/**
+ * Lets a socket that uses the connection of earlier ones emit what its own connection would have: programs measure the phases
+ * of a connection by its events.
+ */
+export function tellLookup(asker: EventEmitter, options: ControlOptions, control: Duplex): void {
+  const host = options.host || 'localhost';
+  if (options.path !== undefined || isIP(host) > 0 || !(control instanceof Socket)) return;
+  const { remoteAddress, remoteFamily } = control;
+  emitApart(asker, 'lookup', null, remoteAddress, remoteFamily === 'IPv6' ? 6 : 4, host);
 }
 
 /** Lets the asker emit the events of a connection until it is connected. The connection may outlive the asker. */

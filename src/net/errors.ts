@@ -34,6 +34,13 @@ export const codedError = (code: string, text: string): ConnectionError =>
 export const socketClosed = (): ConnectionError =>
   codedError('ERR_SOCKET_CLOSED', 'Socket is closed');
 
+/** The error of a call or a socket that a signal has ended, as in Node.js. */
+export const abortedBy = (signal: AbortSignal): ConnectionError =>
+  Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+  });
+
 /** The error of a number that the peer has sent. */
 export function errorOfPeer(number: number, syscall: string): ConnectionError {
   const [code] = getSystemErrorMap().get(-number) ?? ['ECONNRESET'];

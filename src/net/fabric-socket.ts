@@ -402,7 +402,7 @@ export class FabricSocket extends SessionDuplex {
             'ERR_SOCKET_CLOSED_BEFORE_CONNECTION',
             'Socket closed before the connection was established',
           )
-        : (error ?? connectionError('ERR_STREAM_DESTROYED', 'the socket was destroyed')),
+        : (error ?? codedError('ERR_STREAM_PREMATURE_CLOSE', 'Premature close')),
     );
     this.stream.run(() => done(error));
     // As in node:net, whoever waits for 'end' can wait for 'close' after it.
@@ -440,12 +440,12 @@ export class FabricSocket extends SessionDuplex {
   }
 
   /** Does nothing: what is written in one turn of the event loop travels together, and at once. */
-  setNoDelay(): this {
+  setNoDelay(_noDelay?: boolean): this {
     return this;
   }
 
   /** Does nothing: the session has heartbeats. */
-  setKeepAlive(): this {
+  setKeepAlive(_enable?: boolean, _initialDelay?: number): this {
     return this;
   }
 

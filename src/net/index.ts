@@ -18,6 +18,7 @@ export type { Heartbeat, PortOptions } from './port.js';
 export type { FabricOptions } from './ports.js';
 export { createServer, FabricServer, type ListenArguments, type ServerOptions } from './server.js';
 export type { SessionLimits } from './server-sessions.js';
+export type { MessageEvents, ServerEvents, SocketEvents } from './socket-events.js';
 export type { ConnectOptions, FabricSocketOptions } from './socket-options.js';
 export {
   type ConnectArguments,

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { checkAnySignal, checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { checkAnySignal, checkSignal, offAbort, onAbort } from '../base/abort-signals.js';
 import { checkBytes, checkInteger, checkObject, checkOptions, namesOf } from '../base/checks.js';
 import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
@@ -8,7 +8,7 @@ import { within } from '../base/wait-options.js';
 import type { NetSocketState } from '../diagnostics/net-state.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
-import { connectionError } from './errors.js';
+import { abortedBy, connectionError } from './errors.js';
 import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
@@ -92,7 +92,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   readonly #abort = (): void => {
-    this.destroy(reasonOf(this.#signal as AbortSignal) as Error);
+    this.destroy(abortedBy(this.#signal as AbortSignal));
   };
 
   /** @internal Opens a stream of the session that will be found. `again`: as for openFrom() of the stream. */

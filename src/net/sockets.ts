@@ -3,9 +3,8 @@ import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
 import { inThisContext } from '../base/async-context.js';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { TimeLimit } from '../base/time-limit.js';
-import { checkConnection } from './check-connection.js';
 import { CONNECT_TIMEOUT, meet, sessionTo, timeLeft } from './connect.js';
-import { connectionError } from './errors.js';
+import { abortedBy, connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import type { FabricOptions } from './ports.js';
@@ -15,6 +14,7 @@ import {
   connectArguments,
   type FabricSocketOptions,
 } from './socket-options.js';
+import { takeConnection } from './take-connection.js';
 
 /** Options of connect() for a {@link MessageSocket}. */
 export interface MessageConnectOptions
@@ -69,7 +69,7 @@ export async function upgrade(
   connection: Duplex,
   options: UpgradeOptions = {},
 ): Promise<FabricSocket> {
-  checkConnection(connection);
+  takeConnection(connection);
   const { timeout = CONNECT_TIMEOUT, signal } = checkObject('options', options);
   checkMilliseconds('options.timeout', timeout);
   const abort = () => connection.destroy();
@@ -79,12 +79,7 @@ export async function upgrade(
     return await upgraded(connection, options, timeout);
   } catch (error) {
     connection.destroy();
-    if (!signal?.aborted) throw error;
-    const text = 'The operation was aborted';
-    throw Object.assign(new Error(text, { cause: signal.reason }), {
-      name: 'AbortError',
-      code: 'ABORT_ERR',
-    });
+    throw signal?.aborted ? abortedBy(signal) : error;
   } finally {
     if (signal) offAbort(signal, abort);
   }

@@ -318,7 +318,8 @@ test('one signal may destroy many sockets, and does not keep those that are dest
   );
   const closed = aborted.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
   controller.abort();
-  for (const error of await Promise.all(closed)) expect(error).toBe(controller.signal.reason);
+  for (const error of await Promise.all(closed))
+    expect(error).toMatchObject({ code: 'ABORT_ERR', cause: controller.signal.reason });
 });
 
 test.each([['not a signal'], [{}], [null]])('signal: %j is an error', async (signal) => {

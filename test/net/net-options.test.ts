@@ -4,7 +4,7 @@ import { BlockList } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connect, createServer, FabricSocket } from '../../dist/net/index.js';
+import { connect, createServer, FabricAgent, FabricSocket } from '../../dist/net/index.js';
 import { casesOf } from '../support/cases.js';
 import { isQuick, libraries, type Socket } from '../support/net-libraries.js';
 
@@ -29,6 +29,20 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { createServer, serve, 
     const socket = open(port, { host: 'a.name.of.mine', lookup });
     const [, address] = await once(socket, 'lookup');
     expect([address, await outcomeOf(socket)]).toEqual(['127.0.0.1', 'connect']);
+  });
+
+  test('each socket to a host with a name emits its address before it connects', async () => {
+    const { port } = await serve();
+    for (let i = 0; i < 2; i++) {
+      const socket = open(port, { host: 'localhost' });
+      const events: string[] = [];
+      socket.on('lookup', (...args: unknown[]) =>
+        events.push(args.slice(0, 1).concat(args[3]).join()),
+      );
+      socket.on('connect', () => events.push('connect'));
+      await once(socket, 'connect');
+      expect([...new Set(events)]).toEqual([',localhost', 'connect']);
+    }
   });
 
   test('sockets with different local addresses share no session', async () => {
@@ -90,6 +104,25 @@ test.each([
   const error = withCode('ERR_INVALID_ARG_VALUE', why);
   expect(() => connect({ port: 1, [name]: value })).toThrow(error);
   expect(() => new FabricSocket({ [name]: value })).toThrow(error);
+});
+
+test.each([
+  ['provder', 'provider'],
+  ['nodes', 'node'],
+  ['requires', 'require'],
+  ['heartBeat', 'heartbeat'],
+])('new FabricAgent() refuses the option %s', (name, meant) => {
+  expect(() => new FabricAgent({ [name]: 1 })).toThrow(
+    withCode('ERR_INVALID_ARG_VALUE', `did you mean '${meant}'?`),
+  );
+});
+
+test('new FabricAgent() takes the options of agents and of connections', () => {
+  const options = { keepAlive: true, maxSockets: 3, timeout: 100, host: 'x', noDelay: true };
+  const secure = { ca: 'x', cert: 'x', key: 'x', session: Buffer.alloc(1), servername: 'x' };
+  const agent = new FabricAgent({ ...options, ...secure, localAddress: '127.0.0.1', ...fabric });
+  expect(agent).toMatchObject({ maxSockets: 3 });
+  agent.destroy();
 });
 
 test('createServer() refuses other names and values', () => {

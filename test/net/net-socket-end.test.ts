@@ -278,7 +278,7 @@ describe.each(libraries.filter(([name]) => name !== 'node:net'))('%s', (_name, l
       peer.destroySoon();
       await closeOf(client);
       expect([Buffer.concat(read).toString(), events]).toEqual(['answer', ['end', 'close']]);
-      expect(await result).toBe('ERR_STREAM_DESTROYED');
+      expect(await result).toBe('ERR_STREAM_PREMATURE_CLOSE');
     },
   );
 
