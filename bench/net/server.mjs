@@ -32,7 +32,7 @@ const KINDS = {
   messages: ({ createServer }, { window, ...options }) =>
     createServer(options).on('messages', async (socket) => {
       let count = 0;
-      for await (const _message of socket) {
+      for await (const _message of socket.messages({ borrow: true })) {
         if (++count % window === 0) await socket.send('k');
       }
     }),

@@ -16,6 +16,7 @@ export { netMetrics } from './metrics.js';
 export type { OnRead } from './onread.js';
 export type { Heartbeat, PortOptions } from './port.js';
 export type { FabricOptions } from './ports.js';
+export type { ReceiveOptions } from './receive-options.js';
 export { createServer, FabricServer, type ListenArguments, type ServerOptions } from './server.js';
 export type { SessionLimits } from './server-sessions.js';
 export type { MessageEvents, ServerEvents, SocketEvents } from './socket-events.js';

@@ -13,6 +13,7 @@ import { Handover, place } from './handover.js';
 import { decodeOffer, type MessageOffer } from './message-offer.js';
 import { MessageReader, type Received } from './message-reader.js';
 import { Kind, LONGEST, MessageWriter } from './message-writer.js';
+import { checkReceiveOptions, copyOf, type ReceiveOptions } from './receive-options.js';
 import { SocketStream } from './socket-stream.js';
 import { Mode, type SocketSession } from './stream.js';
 
@@ -243,24 +244,31 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   /**
-   * Receives the next message, undefined if the peer has ended. Its bytes are valid until the next call.
+   * Receives the next message, undefined if the peer has ended.
    *
    * @throws Error ERR_INVALID_STATE while another call waits.
    */
-  async receive(options: { readonly signal?: AbortSignal } = {}): Promise<Uint8Array | undefined> {
-    const signal = checkSignalOf(options);
-    const message = await this.#next(signal);
-    if (message === undefined || !isOffer(message)) return message;
-    return this.#handover.receiveCopy(message, signal);
+  async receive(options: ReceiveOptions = {}): Promise<Uint8Array | undefined> {
+    return this.#receive(checkReceiveOptions(options));
   }
 
-  /** The messages of the peer until it ends. The bytes of each are valid until the next. */
-  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
-    return {
+  async #receive({ signal, borrow }: ReceiveOptions): Promise<Uint8Array | undefined> {
+    const message = await this.#next(signal);
+    if (message === undefined) return undefined;
+    if (isOffer(message)) return this.#handover.receiveCopy(message, signal);
+    return borrow ? message : copyOf(message);
+  }
+
+  /** The messages of the peer until it ends. */
+  messages(options: ReceiveOptions = {}): AsyncIterableIterator<Uint8Array, undefined> {
+    const checked = checkReceiveOptions(options);
+    const iterator: AsyncIterableIterator<Uint8Array, undefined> = {
       next: () => {
-        const ready = this.#readyMessage();
-        if (ready) return Promise.resolve({ value: ready, done: false });
-        return this.receive().then((value) =>
+        const ready = checked.signal ? undefined : this.#readyMessage();
+        if (ready) {
+          return Promise.resolve({ value: checked.borrow ? ready : copyOf(ready), done: false });
+        }
+        return this.#receive(checked).then((value) =>
           value === undefined ? { value, done: true } : { value, done: false },
         );
       },
@@ -268,7 +276,14 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
         this.#closeIfOver();
         return Promise.resolve({ value: undefined, done: true });
       },
+      [Symbol.asyncIterator]: () => iterator,
     };
+    return iterator;
+  }
+
+  /** As messages() without options. */
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+    return this.messages();
   }
 
   // A message that has arrived needs no function that waits.
@@ -385,7 +400,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     const closed = new Promise((resolve) => this.once('close', resolve));
     this.end();
     const timer = setTimeout(() => this.destroy(), DISPOSE_TIMEOUT);
-    while ((await this.receive().catch(() => undefined)) !== undefined);
+    while ((await this.receive({ borrow: true }).catch(() => undefined)) !== undefined);
     await closed;
     clearTimeout(timer);
   }

@@ -88,6 +88,47 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
       await read;
     });
 
+    test('messages that the program keeps do not change, and their memory is their own', async () => {
+      const [client, peer] = await pair();
+      const sizes = Array.from(
+        { length: 300 },
+        (_, i) => (i % 3) * 900 + (i % 50 === 0 ? 70_000 : 1),
+      );
+      const sending = (async () => {
+        for (const [i, size] of sizes.entries()) await client.send(Buffer.alloc(size, i));
+        client.end();
+      })();
+      const kept: Uint8Array[] = [];
+      kept.push((await peer.receive()) as Uint8Array);
+      for await (const message of peer) kept.push(message);
+      await sending;
+      expect(kept.map(({ length }) => length)).toEqual(sizes);
+      for (const [i, message] of kept.entries())
+        expect(message.every((byte) => byte === i % 256) && message.buffer.byteLength).toBe(
+          sizes[i],
+        );
+    });
+
+    test('borrowed messages are the same bytes, until the next one', async () => {
+      const [client, peer] = await pair();
+      const texts = Array.from({ length: 100 }, (_, i) => `message ${i}`);
+      for (const text of texts) client.send(text);
+      client.end();
+      const received = [
+        Buffer.from((await peer.receive({ borrow: true })) as Uint8Array).toString(),
+      ];
+      let last: Uint8Array | undefined;
+      let shared = 0;
+      for await (const message of peer.messages({ borrow: true })) {
+        received.push(Buffer.from(message).toString());
+        if (last?.buffer === message.buffer) shared += 1;
+        last = message;
+      }
+      expect(received).toEqual(texts);
+      expect(shared).toBeGreaterThan(50);
+      await expect(peer.receive({ borrow: 1 as never })).rejects.toThrow(TypeError);
+    });
+
     test('many short messages that nobody waits for arrive', async () => {
       const [client, peer] = await pair();
       const sent = Array.from({ length: 20_000 }, (_, i) => client.send(`message ${i}`));

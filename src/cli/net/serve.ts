@@ -51,7 +51,7 @@ function serveBytes(socket: Duplex): void {
 async function serveMessages(socket: MessageSocket): Promise<void> {
   let messages = 0;
   let plain: Server | undefined;
-  for await (const message of socket) {
+  for await (const message of socket.messages({ borrow: true })) {
     if (message.length === 0) {
       await socket.send(String(messages));
       messages = 0;
