@@ -5,10 +5,10 @@ import type { NativeAgreement } from '../contract/native.js';
 import { connectionError } from './errors.js';
 
 const VERSION = 2;
-const GREETING = `libfabric-net ${VERSION} `;
+const PREFIX = `libfabric-net ${VERSION} `;
 const MAX_LINE = 4096; // bytes
 /** The most endpoints of a side. */
-const MAX_ADDRESSES = 8;
+export const MAX_ADDRESSES = 8;
 
 /** The parameters that a side proposes. Each applies to what that side receives. */
 export interface Terms {
@@ -91,7 +91,7 @@ const text =
   (value) =>
     typeof value === 'string' && pattern.test(value);
 
-/** The check of each member of a greeting. */
+/** The check of each member of a hello. */
 const CHECKS: Record<keyof Hello, Check> = {
   packetSize: integer(1024, 65_536),
   allowance: integer(8, 65_536),
@@ -137,7 +137,7 @@ export async function agree(
     isPlain,
     addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
   };
-  control.write(`${GREETING}${JSON.stringify(own)}\n`);
+  control.write(`${PREFIX}${JSON.stringify(own)}\n`);
   const peer = helloOf(await readLine(control, timeout));
   if (peer.nonce === own.nonce) throw badProtocol('the peer repeats what this side has sent');
   const first = own.nonce > peer.nonce;
@@ -174,20 +174,20 @@ const badProtocol = (detail: string) => connectionError('ERR_SOCKET_BAD_PROTOCOL
 function helloOf(line: string): Hello {
   if (line.startsWith('HTTP/'))
     throw badProtocol('the peer is an HTTP server: use http.request() with a FabricAgent');
-  if (!line.startsWith(GREETING))
+  if (!line.startsWith(PREFIX))
     throw badProtocol('the peer does not speak this version of libfabric/net');
   let hello: Hello;
   try {
-    hello = Object(JSON.parse(line.slice(GREETING.length)));
+    hello = Object(JSON.parse(line.slice(PREFIX.length)));
   } catch {
-    throw badProtocol('the greeting of the peer is malformed');
+    throw badProtocol("the peer's hello is malformed");
   }
   for (const [name, isValid] of Object.entries(CHECKS)) {
     if (!isValid(hello[name as keyof Hello]))
-      throw badProtocol(`the peer's greeting has an invalid ${name}`);
+      throw badProtocol(`the peer's hello has an invalid ${name}`);
   }
   if (hello.provider !== '' && hello.addresses.length === 0)
-    throw badProtocol("the peer's greeting names a provider but has no address");
+    throw badProtocol("the peer's hello names a provider but has no address");
   return hello;
 }
 
@@ -198,7 +198,7 @@ function readLine(control: Duplex, timeout: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let read = Buffer.alloc(0);
     const limit = new TimeLimit(timeout, () =>
-      fail(connectionError('ETIMEDOUT', `no greeting within ${Math.round(timeout)} ms`)),
+      fail(connectionError('ETIMEDOUT', `no hello within ${Math.round(timeout)} ms`)),
     );
     const stop = () => {
       limit.clear();
@@ -214,8 +214,7 @@ function readLine(control: Duplex, timeout: number): Promise<string> {
       read = Buffer.concat([read, bytes]);
       const end = read.indexOf(10);
       if (end < 0 && read.length <= MAX_LINE) return;
-      if (end < 0 || end > MAX_LINE)
-        return fail(badProtocol('the greeting of the peer is too long'));
+      if (end < 0 || end > MAX_LINE) return fail(badProtocol("the peer's hello is too long"));
       stop();
       if (end + 1 < read.length) control.unshift(read.subarray(end + 1));
       resolve(read.toString('latin1', 0, end));

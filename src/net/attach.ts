@@ -4,7 +4,7 @@ import type { Server as SecureServer } from 'node:https';
 import { Socket } from 'node:net';
 import { getDefaultHighWaterMark } from 'node:stream';
 import { ListenContext } from '../base/async-context.js';
-import { checkOptions, namesOf } from '../base/checks.js';
+import { checkOptions } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
 import { addonFailure } from './addon.js';
@@ -15,7 +15,7 @@ import { switching, takeUpgrades } from './http-upgrades.js';
 import { override } from './override.js';
 import { addressesOf } from './peer-info.js';
 import type { FabricOptions } from './ports.js';
-import { checkLimits, ServerSessions, type SessionLimits } from './server-sessions.js';
+import { checkLimits, LIMIT_NAMES, ServerSessions, type SessionLimits } from './server-sessions.js';
 import { warnOf } from './session.js';
 import { Mode, type SocketSession } from './stream.js';
 
@@ -25,7 +25,7 @@ export const PROTOCOL = 'libfabric';
 /** Options of {@link attach}. */
 export interface AttachOptions extends FabricOptions, SessionLimits {}
 
-const NAMES = [...FABRIC_NAMES, ...namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1 })];
+const NAMES = [...FABRIC_NAMES, ...LIMIT_NAMES];
 
 /** What {@link attach} returns. */
 export interface Attachment {
@@ -89,7 +89,7 @@ class Attached implements Attachment {
       return; // clients learn that the server does not offer the fabric
     }
     const stop = takeUpgrades(server, PROTOCOL, {
-      canTake: () => !this.#sessions.isFull && !this.#isServerClosing,
+      canTake: () => !this.#sessions.isBusy && !this.#sessions.isFull && !this.#isServerClosing,
       take: (socket, head) => {
         socket.write(switching(PROTOCOL));
         if (head.length > 0) socket.unshift(head);

@@ -6,6 +6,7 @@ import {
   namesOf,
   oneOf,
 } from '../base/checks.js';
+import { MAX_ADDRESSES } from './agreement.js';
 import type { Heartbeat } from './port.js';
 import type { FabricOptions } from './ports.js';
 
@@ -20,7 +21,6 @@ export const FABRIC_NAMES = namesOf<FabricOptions>({
 
 const HEARTBEAT_NAMES = namesOf<Heartbeat>({ interval: 1, limit: 1 });
 const MAX_HEARTBEAT = 3_600_000; // ms
-const MAX_NICS = 8; // of a greeting
 
 /**
  * Checks the values of the options that name a fabric. Other members are the caller's.
@@ -38,7 +38,7 @@ export function checkFabricOptions({
   if (provider !== undefined) checkString('options.provider', provider);
   if (driver !== undefined) oneOf('options.driver', driver, ['thread', 'loop']);
   if (node !== undefined) checkString('options.node', node);
-  if (nics !== undefined) checkInteger('options.nics', nics, 1, MAX_NICS);
+  if (nics !== undefined) checkInteger('options.nics', nics, 1, MAX_ADDRESSES);
   if (require !== undefined) oneOf('options.require', require, ['fabric']);
   const given = checkObject('options.heartbeat', heartbeat);
   checkNames('options.heartbeat', given, HEARTBEAT_NAMES);

@@ -34,7 +34,7 @@ export class PlainSession implements SocketSession {
   onRetire: (() => void) | undefined;
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket = true;
-  readonly #isGreeting: boolean;
+  readonly #asksMode: boolean;
   readonly #timer: NodeJS.Timeout | undefined;
   #owner: StreamOwner | undefined;
   #error: Error | undefined;
@@ -51,7 +51,7 @@ export class PlainSession implements SocketSession {
     this.control = control;
     this.opens = opens;
     this.fallback = fallback;
-    this.#isGreeting = timeout !== undefined;
+    this.#asksMode = timeout !== undefined;
     if (timeout !== undefined)
       this.#timer = setTimeout(
         () => this.fail(connectionError('ETIMEDOUT', `no socket within ${timeout} ms`, 'connect')),
@@ -86,7 +86,7 @@ export class PlainSession implements SocketSession {
   open(owner: StreamOwner, mode: number): number {
     this.#owner = owner;
     this.#mode = mode;
-    if (this.#isGreeting) this.control.write(Buffer.of(mode));
+    if (this.#asksMode) this.control.write(Buffer.of(mode));
     else process.nextTick(() => this.#accepted());
     return STREAM;
   }
@@ -107,10 +107,10 @@ export class PlainSession implements SocketSession {
       this.#owner?.readable();
       return;
     }
-    const greeting: Buffer | null = this.#isGreeting ? this.control.read(1) : null;
-    if (greeting === null) return;
+    const first: Buffer | null = this.#asksMode ? this.control.read(1) : null;
+    if (first === null) return;
     clearTimeout(this.#timer);
-    const [value = 0] = greeting;
+    const [value = 0] = first;
     if (!this.opens) this.#openedByPeer(value);
     else if (value === 0) this.#accepted();
     else this.#refused(value);

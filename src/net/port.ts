@@ -1,6 +1,5 @@
 import { withoutContext } from '../base/async-context.js';
 import { expecting } from '../base/channels.js';
-import { checkInteger } from '../base/checks.js';
 import { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
 import { throwLater } from '../base/throw-later.js';
@@ -40,7 +39,6 @@ export interface PortOptions {
 /** The most bytes of a packet: with 32 KiB of a stream. native/net/buffer_pool.h has memory for them. */
 const PACKET = 32 * 1024 + 192;
 const HEARTBEAT: Required<Heartbeat> = { interval: 1000, limit: 5000 };
-const MAX_HEARTBEAT = 3_600_000; // ms
 /** Milliseconds. The answer of a service often comes within it. Half a round trip takes 7 instead of 16 us (shm). */
 const BUSY_POLL = 0.2;
 
@@ -123,8 +121,6 @@ export class Port implements RequestOwner {
   static async take(options: PortOptions, place?: Place): Promise<Port> {
     const { provider, driver, node, domain, number } = options;
     const { interval = HEARTBEAT.interval, limit = HEARTBEAT.limit } = options.heartbeat ?? {};
-    checkInteger('heartbeat.interval', interval, 1, MAX_HEARTBEAT);
-    checkInteger('heartbeat.limit', limit, 1, MAX_HEARTBEAT);
     const key = JSON.stringify([provider, driver, node, domain, number, interval, limit]);
     const tried = new Set<Opened>();
     for (let fresh = 0; fresh < MOST_FRESH; ) {

@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { inThisContext } from '../base/async-context.js';
-import { checkInteger, checkMilliseconds } from '../base/checks.js';
+import { checkInteger, checkMilliseconds, namesOf } from '../base/checks.js';
 import { AGREEMENT_TIMEOUT, meet } from './connect.js';
+import { connectionError } from './errors.js';
 import type { FabricOptions } from './ports.js';
 import { Session } from './session.js';
 import type { SocketSession } from './stream.js';
@@ -13,6 +14,8 @@ export interface SessionLimits {
   /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
   readonly agreementTimeout?: number;
 }
+
+export const LIMIT_NAMES = namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1 });
 
 /** Checks the values of the limits. */
 export function checkLimits({ maxSessions, agreementTimeout }: SessionLimits): void {
@@ -52,23 +55,28 @@ export class ServerSessions {
     return this.#sessions.size + this.#agreeing.size;
   }
 
-  /** Whether there is no room for another agreement. */
+  /** Whether there is no room for another session. */
   get isFull(): boolean {
-    const { maxSessions = MAX_SESSIONS } = this.#options;
-    return this.size >= maxSessions || this.#agreeing.size >= MAX_AGREEMENTS;
+    return this.#sessions.size >= (this.#options.maxSessions ?? MAX_SESSIONS);
   }
 
-  /** Agrees on a session over a connection, unless there is no room. */
+  /** Whether another agreement ends the oldest one. */
+  get isBusy(): boolean {
+    return this.#agreeing.size >= MAX_AGREEMENTS;
+  }
+
+  /** Agrees on a session over a connection. Clients that send nothing must not keep others out: the oldest one gives way. */
   async agree(control: Duplex, isClosing: () => boolean): Promise<void> {
     control.on('error', () => {}); // a client that goes away is no error of the server
-    if (this.isFull) {
-      control.destroy();
-      return;
-    }
+    if (this.isBusy) this.#dropOldest();
     this.#agreeing.add(control);
     try {
       const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
       const session = await meet(control, this.#options, timeout, 'server');
+      if (this.isFull) {
+        session.fail(connectionError('EMFILE', 'too many sessions'));
+        return;
+      }
       session.opened = inThisContext((stream, mode) => this.#opened(session, stream, mode));
       if (session instanceof Session) this.#keep(session);
       session.start();
@@ -78,6 +86,12 @@ export class ServerSessions {
     } finally {
       this.#agreeing.delete(control);
     }
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#agreeing;
+    if (oldest) this.#agreeing.delete(oldest);
+    oldest?.destroy();
   }
 
   // A PlainSession is a socket, and counts as one.

@@ -16,12 +16,12 @@ import { invalidArgType } from '../base/errors.js';
 import { CONNECT_TIMEOUT } from './connect.js';
 import { isBlocked } from './control-connection.js';
 import { codedError, numberOf } from './errors.js';
-import { checkFabricOptions } from './fabric-options.js';
+import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
 import { type FabricOptions, Ports } from './ports.js';
-import { checkLimits, ServerSessions, type SessionLimits } from './server-sessions.js';
+import { checkLimits, LIMIT_NAMES, ServerSessions, type SessionLimits } from './server-sessions.js';
 import { warnOf } from './session.js';
 import type { FabricSocketOptions } from './socket-options.js';
 import { Mode, type SocketSession } from './stream.js';
@@ -45,26 +45,22 @@ export interface ServerOptions
   readonly blockList?: BlockList;
 }
 
-const NAMES = namesOf<ServerOptions>({
-  allowHalfOpen: 1,
-  highWaterMark: 1,
-  pauseOnConnect: 1,
-  keepAlive: 1,
-  keepAliveInitialDelay: 1,
-  noDelay: 1,
-  blockList: 1,
-  maxMessageLength: 1,
-  engine: 1,
-  provider: 1,
-  driver: 1,
-  node: 1,
-  heartbeat: 1,
-  nics: 1,
-  require: 1,
-  tls: 1,
-  maxSessions: 1,
-  agreementTimeout: 1,
-});
+const NAMES = [
+  ...FABRIC_NAMES,
+  ...LIMIT_NAMES,
+  ...namesOf<Omit<ServerOptions, keyof FabricOptions | keyof SessionLimits>>({
+    allowHalfOpen: 1,
+    highWaterMark: 1,
+    pauseOnConnect: 1,
+    keepAlive: 1,
+    keepAliveInitialDelay: 1,
+    noDelay: 1,
+    blockList: 1,
+    maxMessageLength: 1,
+    engine: 1,
+    tls: 1,
+  }),
+];
 
 /** The arguments of listen(). */
 export type ListenArguments =
@@ -208,10 +204,15 @@ export class FabricServer extends EventEmitter {
     control.on('error', () => {}); // a client that goes away is no error of the server
     if (isBlocked(control, this.#options.blockList)) {
       control.destroy();
-      this.emit('drop', addressesOf(control));
+      emitApart(this, 'drop', addressesOf(control));
       return;
     }
     control.setNoDelay(true);
+    if (this.#sessions.isFull) {
+      control.destroy();
+      emitApart(this, 'drop', addressesOf(control));
+      return;
+    }
     this.#sessions.agree(control, () => this.#isClosing);
   }
 

@@ -12,6 +12,7 @@ import {
 import type { Agreement } from './agreement.js';
 import { publishFallback, publishNicLost } from './channels.js';
 import { ControlPath, isBeat } from './control-path.js';
+import { ControlWatch } from './control-watch.js';
 import { connectionError, errorOfPeer, numberOf } from './errors.js';
 import { Inquiry } from './inquiry.js';
 import { Links } from './links.js';
@@ -20,10 +21,6 @@ import type { Link, Ports } from './ports.js';
 import { socketStateOf, stateOf } from './session-state.js';
 import type { SocketSession, StreamOwner } from './stream.js';
 
-// Limits of packets over the control connection, in ms: without packets of this side until it acknowledges, and of the
-// peer until the session is lost. The event loop of the peer may be busy.
-const HEARTBEAT = 1000;
-const LOSS = 30_000;
 /** ms until a session reports that its packets travel over TCP. */
 const REPORT_AFTER = 100;
 
@@ -81,10 +78,13 @@ export class Session implements Carried, SocketSession {
   #hasSaidGoodbye = false;
   /** The control connection is lost, and the peer was asked whether it is alive. */
   #inquiry: Inquiry | undefined;
-  #receivedAt = 0;
-  #sentAt = 0;
-  #watchedAt = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #watch = new ControlWatch({
+    acknowledge: () => {
+      native.netAcknowledge(this.handle);
+      this.#send();
+    },
+    silent: () => this.fail(connectionError('ETIMEDOUT', 'the peer is silent', 'read')),
+  });
   #report: NodeJS.Timeout | undefined;
   #references = 0;
 
@@ -110,7 +110,7 @@ export class Session implements Carried, SocketSession {
   start(): void {
     this.#links.carry();
     if (this.#links.any) this.#controlPath.keepBusy(true);
-    else this.#startWatch();
+    else this.#watch.start();
     this.control.resume();
     netSessions.add(this);
     publishOpen('netSession', this);
@@ -148,7 +148,7 @@ export class Session implements Carried, SocketSession {
     this.#fallback = error;
     this.#links.leave(); // LinkLost follows
     this.#holdLoop();
-    this.#startWatch();
+    this.#watch.start();
     // If the peer has ended, its control connection closes now.
     this.#report = setTimeout(() => {
       warnOf(error);
@@ -310,7 +310,7 @@ export class Session implements Carried, SocketSession {
     if (this.#error !== undefined) return;
     this.#error = error;
     if (netSessions.delete(this)) publishClose('netSession', this);
-    clearInterval(this.#timer);
+    this.#watch.stop();
     clearTimeout(this.#report);
     this.#inquiry?.stop();
     this.#controlPath.keepBusy(false);
@@ -328,7 +328,7 @@ export class Session implements Carried, SocketSession {
   // Packets from the control connection.
   readonly #received = (bytes: Buffer): void => {
     if (this.#error !== undefined) return;
-    this.#receivedAt = performance.now();
+    this.#watch.received();
     if (this.#links.any && !isBeat(bytes))
       this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
     const broken = native.netReceive(this.handle, bytes);
@@ -418,7 +418,7 @@ export class Session implements Carried, SocketSession {
     if (this.#links.any) {
       this.#links.send();
     } else {
-      if (this.#controlPath.send()) this.#sentAt = performance.now();
+      if (this.#controlPath.send()) this.#watch.sent();
       this.#deliver(); // writers whose bytes have left
     }
     if (this.#isClosing) this.#delivered();
@@ -438,24 +438,4 @@ export class Session implements Carried, SocketSession {
       this.control.end();
     }
   }
-
-  #startWatch(): void {
-    this.#receivedAt = this.#sentAt = this.#watchedAt = performance.now();
-    this.#timer = setInterval(this.#watch, HEARTBEAT / 2).unref();
-  }
-
-  // A control connection learns nothing of a power failure.
-  readonly #watch = (): void => {
-    const now = performance.now();
-    // If this event loop was busy, packets may wait behind this timer.
-    if (now - this.#watchedAt > 2 * HEARTBEAT) this.#receivedAt = now;
-    this.#watchedAt = now;
-    if (now - this.#receivedAt > LOSS) {
-      this.fail(connectionError('ETIMEDOUT', 'the peer is silent', 'read'));
-      return;
-    }
-    if (now - this.#sentAt < HEARTBEAT) return;
-    native.netAcknowledge(this.handle);
-    this.#send();
-  };
 }

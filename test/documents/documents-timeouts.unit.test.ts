@@ -34,7 +34,7 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['`connect()`', 'src/net/connect.ts', /const CONNECT_TIMEOUT = ([\d_]+)/],
   ['servers of `libfabric/net`', 'src/net/connect.ts', /const AGREEMENT_TIMEOUT = ([\d_]+)/],
   ["a socket's peer", 'src/net/port.ts', /limit: ([\d_]+) \}/],
-  ['the same over', 'src/net/session.ts', /const LOSS = ([\d_]+)/],
+  ['the same over', 'src/net/control-watch.ts', /const LOSS = ([\d_]+)/],
 ];
 
 const [, section = ''] = textOf('docs/transfer.md').split('\n## Timeouts of the package\n');

@@ -197,8 +197,8 @@ const leaving: Record<string, string> = {
   'an upgrade to something else': ASK.replace('libfabric', 'h2c'),
   'an upgrade': ASK,
   'an upgrade behind a request': `GET / HTTP/1.1\r\nHost: x\r\n\r\n${ASK}`,
-  'an upgrade and a part of a greeting': `${ASK}libfabric-net 1 {`,
-  'an upgrade and no greeting': `${ASK}hello\n`,
+  'an upgrade and a part of a hello': `${ASK}libfabric-net 1 {`,
+  'an upgrade and no hello': `${ASK}hello\n`,
 };
 
 test.each(Object.keys(leaving))(

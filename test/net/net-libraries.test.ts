@@ -181,8 +181,8 @@ test('upgrade() fails after its timeout if the peer opens no socket', async () =
   const raw = tcp.connect((server.address() as tcp.AddressInfo).port, '127.0.0.1');
   const [peer] = await accepted;
   onTestFinished(() => void peer.destroy());
-  peer.once('data', (greeting: Buffer) => {
-    const [begin, hello] = greeting.toString().split(/(?=\{)/);
+  peer.once('data', (line: Buffer) => {
+    const [begin, hello] = line.toString().split(/(?=\{)/);
     const mine = { ...JSON.parse(hello as string), nonce: '0'.repeat(32), role: 'client' };
     peer.write(`${begin}${JSON.stringify(mine)}\n`);
   });

@@ -15,6 +15,7 @@ import { TEST_CERT, TEST_KEY } from '../support/certificate.js';
 import { runProgram } from '../support/lifecycle.js';
 import { HOST, pair, serve } from '../support/net-pair.js';
 import { testFaults, withSoftefa } from '../support/softefa.js';
+import { closed, crowd } from '../support/strangers.js';
 
 const faults = testFaults();
 const program = (name: string) =>
@@ -218,13 +219,26 @@ test('sockets over TLS that come and go leave no session', async () => {
   }
 });
 
-test('a server takes no more sessions than maxSessions', async () => {
-  const [, port] = await serve({ maxSessions: 1 });
+test('a server takes no more sessions than maxSessions, and says so', async () => {
+  const [server, port] = await serve({ maxSessions: 1 });
+  const dropped = once(server, 'drop');
   const first = connect({ port, host: '127.0.0.1' });
   onTestFinished(() => void first.destroy());
   await once(first, 'connect');
   const second = connect({ port, host: '127.0.0.1', nics: 2 }); // another session
   expect((await once(second, 'error'))[0].code).toBe('ECONNRESET');
+  expect(await dropped).toMatchObject([{ remoteAddress: HOST }]);
+});
+
+test('connections that say nothing do not keep clients out: the oldest ones are closed', async () => {
+  const [, port] = await serve({ agreementTimeout: 60_000 });
+  const silent = await crowd(port, 260);
+  const first = closed(silent[0] as tcp.Socket);
+  const client = connect({ port, host: HOST });
+  await once(client, 'connect');
+  await first;
+  client.destroy();
+  for (const each of silent) each.destroy();
 });
 
 test.each([
