@@ -4,7 +4,6 @@ import { emitApart } from '../base/emit-apart.js';
 import { invalidArgType } from '../base/errors.js';
 import { sessionTo } from './connect.js';
 import { codedError, connectionError, socketClosed } from './errors.js';
-import { MemoryReader } from './onread.js';
 import type { FabricOptions } from './ports.js';
 import { SessionDuplex } from './session-duplex.js';
 import {
@@ -13,15 +12,13 @@ import {
   connectArguments,
   type FabricSocketOptions,
 } from './socket-options.js';
+import { SocketReader } from './socket-reader.js';
 import { SocketStream } from './socket-stream.js';
 import { checkTimeout, SocketTimeout } from './socket-timeout.js';
 import { bytesGone, SocketWriter } from './socket-writer.js';
 import { Mode, type SocketSession } from './stream.js';
 
 type Done = (error?: Error | null) => void;
-
-/** Bytes that a socket whose own side has ended reads before the program asks for them. */
-const AHEAD = 64 * 1024;
 
 /** A stream of bytes between two processes, used as a net.Socket is. */
 export class FabricSocket extends SessionDuplex {
@@ -41,7 +38,7 @@ export class FabricSocket extends SessionDuplex {
   protected readonly stream = new SocketStream(Mode.Bytes, {
     accepted: () => this.#accepted(),
     failed: (error) => void this.destroy(error),
-    readable: () => this.#takeWanted(),
+    readable: () => this.#reader.takeWanted(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
     fellBack: (error) => emitApart(this, 'fallback', error),
@@ -49,24 +46,21 @@ export class FabricSocket extends SessionDuplex {
     lost: (error, isWhole, isUnread) => this.#lost(error, isWhole, isUnread),
   });
   readonly #timeout = new SocketTimeout(() => this.emit('timeout'));
-  readonly #onread: MemoryReader | undefined;
+  #reader: SocketReader;
   #writer = new SocketWriter();
   /** There is no stream yet: what is written waits. */
   #isOpening = false;
   #whenOpen: (() => void) | undefined;
   #isReferenced = true;
-  #wantsBytes = false;
-  #hasPeerEnded = false;
   /** The program has seen the end of the peer, and has written since. */
   #writesAfterEnd = false;
   /** The stream is lost: nothing arrives after what has arrived, and nothing is sent. */
   #loss: Error | undefined;
-  #bytesRead = 0;
 
   /** Not connected: connect() of this module, and servers, make sockets that are. */
   constructor(options?: FabricSocketOptions & FabricOptions) {
     const checked = checkConnectOptions(options) as Partial<ConnectOptions>;
-    const { allowHalfOpen = false, signal, onread, highWaterMark } = checked;
+    const { allowHalfOpen = false, signal, highWaterMark } = checked;
     const { readableHighWaterMark = highWaterMark ?? 1, writableHighWaterMark = highWaterMark } =
       checked;
     super({
@@ -77,7 +71,7 @@ export class FabricSocket extends SessionDuplex {
       ...(writableHighWaterMark !== undefined && { writableHighWaterMark }),
     });
     this.#options = checked;
-    this.#onread = onread ? new MemoryReader(onread, this) : undefined;
+    this.#reader = this.#newReader();
     if (signal !== undefined) addAbortSignal(signal, this); // it may destroy the socket at once
   }
 
@@ -144,22 +138,29 @@ export class FabricSocket extends SessionDuplex {
     (this as unknown as { _undestroy(): void })._undestroy();
     this.stream.leave();
     this.#writer = new SocketWriter();
+    this.#reader = this.#newReader();
     this.#isReferenced = true;
-    this.#wantsBytes = this.#hasPeerEnded = this.#writesAfterEnd = false;
+    this.#writesAfterEnd = false;
     this.#loss = this.#whenOpen = undefined;
-    this.#bytesRead = 0;
+  }
+
+  #newReader(): SocketReader {
+    return new SocketReader(this, this.stream, this.#options.onread, {
+      active: () => this.#timeout.refresh(),
+      ended: () => this.#holdLoop(),
+    });
   }
 
   // As in node:net, a socket whose peer has ended holds the loop only while a write waits.
   #holdLoop(): void {
-    const isIdle = this.destroyed || (this.#hasPeerEnded && !this.#writer.isBusy);
+    const isIdle = this.destroyed || (this.#reader.hasEnded && !this.#writer.isBusy);
     this.stream.hold(this.#isReferenced && !isIdle);
   }
 
   #lost(error: Error, isWhole: boolean, isUnread: boolean): void {
     if (this.destroyed || this.#loss) return;
     // As in node:net, a socket whose peer has ended before learns of the loss by its next write.
-    if (this.#isOpening || (!isWhole && (this.readableEnded || this.#isUnread))) {
+    if (this.#isOpening || (!isWhole && (this.readableEnded || this.#reader.isUnread))) {
       this.destroy(error);
       return;
     }
@@ -170,7 +171,7 @@ export class FabricSocket extends SessionDuplex {
     if (this.readableEnded) afterEnd();
     else if (isWhole) this.once('end', afterEnd);
     if (!isIgnored || !this.readableFlowing) this.#failWriter();
-    this.#takeWanted();
+    this.#reader.lose(this.#loss);
   }
 
   #accepted(): void {
@@ -184,8 +185,7 @@ export class FabricSocket extends SessionDuplex {
     if (fallback) emitApart(this, 'fallback', fallback);
     if (this.destroyed) return;
     this.#sendUnsent();
-    if (this.#wantsBytes) this.#take();
-    else if (!this.isPaused()) this.read(0); // the peer may end without bytes
+    this.#reader.opened();
   }
 
   /** @internal It has reached the peer, which may not have accepted it yet. */
@@ -194,12 +194,6 @@ export class FabricSocket extends SessionDuplex {
     this.connecting = false;
     emitApart(this, 'connect');
     emitApart(this, 'ready');
-  }
-
-  // As in node:net, what nobody reads keeps no socket open that the peer has left.
-  get #isUnread(): boolean {
-    const hasReader = this.#onread !== undefined || this.listenerCount('readable') > 0;
-    return this.readableFlowing === null && !hasReader;
   }
 
   // A writer does not fail before what has arrived is delivered: its error would destroy the socket. If the program reads
@@ -212,107 +206,18 @@ export class FabricSocket extends SessionDuplex {
 
   /** @internal */
   override _read(): void {
-    this.#wantsBytes = true;
-    if (this.#isOpening) return;
-    // read() calls this before it takes what is buffered. Some libraries call it once for each 'readable', and since
-    // Node.js 26 it returns one piece, not all.
-    if (this.readableLength > 0) process.nextTick(this.#takeWanted);
-    else this.#take();
-  }
-
-  readonly #takeWanted = (): void => {
-    if (this.#wantsBytes) this.#take();
-  };
-
-  #take(): void {
-    if (!this.stream.isOpen) return;
-    if (this.#onread) {
-      this.#takeIntoMemory(this.#onread);
-      return;
-    }
-    const bytes = this.stream.take();
-    if (bytes === undefined) {
-      if (this.#loss) this.#delivered(this.#loss);
-      return;
-    }
-    this.#wantsBytes = false;
-    this.#timeout.refresh();
-    if (bytes === null) {
-      this.#pushEnd();
-      return;
-    }
-    this.#bytesRead += bytes.length;
-    try {
-      this.push(bytes);
-    } catch (error) {
-      process.nextTick(() => this.read(0)); // a listener has thrown; the next bytes are read all the same
-      throw error;
-    }
-    // Readable does not read on after a part of a character.
-    if (this.readableEncoding !== null) process.nextTick(() => this.read(0));
-    if (this.writableFinished) this.#readAhead();
-  }
-
-  // After the end of this side, the end of the peer is the last event of the connection.
-  #readAhead(): void {
-    if (this.#onread || this.#hasPeerEnded || this.#wantsBytes || this.readableFlowing) return;
-    if (this.readableLength === 0 || this.readableLength >= AHEAD) return;
-    this.#wantsBytes = true;
-    this.#take();
-  }
-
-  #takeIntoMemory(reader: MemoryReader): void {
-    let hasEnded: boolean;
-    try {
-      hasEnded = reader.read(this.#takeInto);
-    } catch (error) {
-      process.nextTick(this.#takeWanted);
-      throw error;
-    }
-    if (hasEnded) {
-      this.#wantsBytes = false;
-      this.#pushEnd();
-    } else if (!reader.isStopped && this.#loss) {
-      this.destroy(this.#loss);
-    }
-  }
-
-  readonly #takeInto = (memory: Uint8Array): number => {
-    const length = this.stream.takeInto(memory, 0);
-    if (length > 0) this.#bytesRead += length;
-    if (length !== 0) this.#timeout.refresh();
-    return length;
-  };
-
-  // The program gets the loss after the bytes.
-  #delivered(loss: Error): void {
-    if (this.readableLength === 0) {
-      this.destroy(loss);
-      return;
-    }
-    this.#wantsBytes = false;
-    this.push(Buffer.alloc(0)); // the next read() calls _read() again
-  }
-
-  #pushEnd(): void {
-    this.#hasPeerEnded = true;
-    this.#holdLoop();
-    this.push(null);
-    this.read(0); // emits 'end', although nobody reads
+    this.#reader.want(this.#isOpening);
   }
 
   override pause(): this {
-    if (this.#onread) this.#onread.isStopped = true;
+    this.#reader.pause();
     super.pause();
     if (this.#loss) process.nextTick(() => this.#failWriter());
     return this;
   }
 
   override resume(): this {
-    if (this.#onread?.isStopped) {
-      this.#onread.isStopped = false;
-      process.nextTick(() => this.#take());
-    }
+    this.#reader.resume();
     return super.resume();
   }
 
@@ -385,7 +290,7 @@ export class FabricSocket extends SessionDuplex {
     }
     this.stream.end();
     done();
-    this.once('finish', () => this.#readAhead());
+    this.once('finish', () => this.#reader.readAhead());
   }
 
   /** @internal */
@@ -479,7 +384,7 @@ export class FabricSocket extends SessionDuplex {
 
   /** The bytes that were read. */
   get bytesRead(): number {
-    return this.#bytesRead;
+    return this.#reader.bytesRead;
   }
 
   /** The bytes that were written, including those that wait. */
