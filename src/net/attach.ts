@@ -106,9 +106,12 @@ class Attached implements Attachment {
   // Makes the methods of the server see the sockets of the fabric.
   #followServer(): void {
     const server = this.#server;
+    if (server.listening) this.#listens();
+    server.on('close', this.#closed);
     this.#undo.push(
+      () => server.off('close', this.#closed),
       override(server, 'emit', (emit) => (...args) => {
-        if (args[0] === 'listening') this.#isServerClosing = false;
+        if (args[0] === 'listening') this.#listens();
         if (args[0] === 'connection' && this.#drops(args[1])) return true;
         return emit.apply(server, args);
       }),
@@ -134,6 +137,11 @@ class Attached implements Attachment {
         this.#sessions.destroy();
       }),
     );
+  }
+
+  #listens(): void {
+    this.#isServerClosing = false;
+    this.#sessions.openPorts((error) => this.#server.emit('error', error));
   }
 
   // The server counts control connections, but not the sockets of their sessions.
@@ -183,7 +191,10 @@ class Attached implements Attachment {
     }
   }
 
+  readonly #closed = (): void => this.#sessions.closePorts();
+
   close(): void {
+    this.#closed();
     for (const undo of this.#undo.splice(0).reverse()) undo();
     this.#sessions.close();
   }

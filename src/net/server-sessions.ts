@@ -3,8 +3,8 @@ import { inThisContext } from '../base/async-context.js';
 import { checkInteger, checkMilliseconds, namesOf } from '../base/checks.js';
 import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
-import type { FabricOptions } from './ports.js';
-import { Session } from './session.js';
+import { type FabricOptions, Ports } from './ports.js';
+import { Session, warnOf } from './session.js';
 import type { SocketSession } from './stream.js';
 
 /** Limits of the sessions of a server. */
@@ -38,6 +38,7 @@ export class ServerSessions {
   readonly #ended: () => void;
   readonly #sessions = new Set<SocketSession>();
   readonly #agreeing = new Set<Duplex>();
+  #ports: Promise<Ports> | undefined;
 
   /** @param ended is called when a session has ended. */
   constructor(
@@ -48,6 +49,25 @@ export class ServerSessions {
     this.#options = options;
     this.#opened = opened;
     this.#ended = ended;
+  }
+
+  /** Opens the endpoints before the first client needs them. closePorts() releases them. */
+  openPorts(failed: (error: Error) => void): void {
+    if (this.#options.provider === undefined || this.#ports) return;
+    const opening = Ports.take(this.#options);
+    this.#ports = opening;
+    opening.catch((error) => {
+      if (this.#options.require === 'fabric') failed(error);
+      else warnOf(error);
+    });
+  }
+
+  closePorts(): void {
+    this.#ports?.then(
+      (ports) => ports.release(),
+      () => {}, // there are none
+    );
+    this.#ports = undefined;
   }
 
   /** The connections that sessions and agreements have. */

@@ -20,9 +20,8 @@ import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
 import { FabricSocket } from './fabric-socket.js';
 import { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 import { addressesOf } from './peer-info.js';
-import { type FabricOptions, Ports } from './ports.js';
+import type { FabricOptions } from './ports.js';
 import { checkLimits, LIMIT_NAMES, ServerSessions, type SessionLimits } from './server-sessions.js';
-import { warnOf } from './session.js';
 import type { FabricSocketOptions } from './socket-options.js';
 import { Mode, type SocketSession } from './stream.js';
 
@@ -98,9 +97,9 @@ export class FabricServer extends EventEmitter {
     this.#listener = listenerFor(this.#options);
     const { tls } = this.#options;
     this.#listener.on(tls ? 'secureConnection' : 'connection', (control) => this.#agree(control));
-    this.#listener.on('listening', () => {
-      if (this.#options.provider !== undefined) this.#openPorts();
-    });
+    this.#listener.on('listening', () =>
+      this.#sessions.openPorts((error) => this.emit('error', error)),
+    );
     for (const event of ['listening', 'error', 'tlsClientError', 'drop']) {
       this.#listener.on(event, (...args) => this.#context.run(() => this.emit(event, ...args)));
     }
@@ -136,21 +135,6 @@ export class FabricServer extends EventEmitter {
       onAbort(signal, close);
       this.once('close', () => offAbort(signal, close));
     }
-  }
-
-  // Opens the endpoints before the first client needs it.
-  #openPorts(): void {
-    const opening = Ports.take(this.#options);
-    opening.then(
-      (ports) => {
-        if (this.#hasClosed) ports.release();
-        else this.once('close', () => ports.release());
-      },
-      (error) => {
-        if (this.#options.require === 'fabric') this.emit('error', error);
-        else warnOf(error);
-      },
-    );
   }
 
   /** The address at which it listens. */
@@ -268,6 +252,7 @@ export class FabricServer extends EventEmitter {
     if (!this.#isClosing || this.listening || (this.#hasClosed && !again)) return;
     if (this.#sockets.size > 0) return;
     this.#hasClosed = true;
+    this.#sessions.closePorts();
     this.#context.run(() => emitApart(this, 'close'));
   }
 
