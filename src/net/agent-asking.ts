@@ -64,7 +64,7 @@ export class Asking {
       socket.once(isSecure(target) ? 'secureConnect' : 'connect', () => {
         this.#hasConnected = true;
       });
-      this.hold(0);
+      this.#holdLoop();
     });
     this.outcome = this.#upgraded()
       .then((socket) => meet(socket, options, timeLeft(until, options.connectTimeout)))
@@ -85,10 +85,17 @@ export class Asking {
   }
 
   /** Changes the number of sockets that wait for it. Without one, it does not keep the event loop alive. */
-  hold(change: 1 | 0 | -1): void {
+  hold(change: 1 | -1): void {
+    const held = this.#references > 0;
     this.#references += change;
-    if (this.#references > 0) this.#socket?.ref();
-    else this.#socket?.unref();
+    if (held !== this.#references > 0) this.#holdLoop();
+  }
+
+  #holdLoop(): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.destroyed) return; // it would wait for 'connect'
+    if (this.#references > 0) socket.ref();
+    else socket.unref();
   }
 
   abort(): void {

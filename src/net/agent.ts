@@ -1,11 +1,11 @@
-import http, {
-  Agent,
-  type AgentOptions,
-  type ClientRequest,
-  type ClientRequestArgs,
-} from 'node:http';
-import https, { type RequestOptions, Agent as SecureAgent } from 'node:https';
+import http, { Agent, type ClientRequest, type ClientRequestArgs } from 'node:http';
+import https, {
+  type RequestOptions,
+  Agent as SecureAgent,
+  type AgentOptions as SecureAgentOptions,
+} from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { ConnectionOptions } from 'node:tls';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
 import { nearestName } from '../base/nearest-name.js';
@@ -18,7 +18,7 @@ import type { FabricOptions } from './ports.js';
 import { connectArguments } from './socket-options.js';
 
 /** Options of a {@link FabricAgent}, with those of an Agent of node:http. */
-export interface FabricAgentOptions extends AgentOptions, FabricOptions {
+export interface FabricAgentOptions extends SecureAgentOptions, FabricOptions {
   /** Milliseconds that a request waits for the server's agreement to use the fabric. It then uses TCP. Default: 5000. */
   readonly connectTimeout?: number;
 }
@@ -98,8 +98,11 @@ export class FabricAgent extends Agent {
     (Agent.prototype as unknown as AddsRequests).addRequest.call(this, request, ...rest);
   }
 
-  /** @internal Both returns the socket and calls back with it: node:http counts what is returned at once. */
-  override createConnection(target: ClientRequestArgs, created?: Created): Duplex {
+  /** A socket to a server, for libraries that take a function which connects: returned, and given to the callback, as node:http has it. */
+  override createConnection(
+    target: ClientRequestArgs & ConnectionOptions,
+    created?: Created,
+  ): Duplex {
     const [options] = connectArguments([target, created]); // as those of net.createConnection(), which node:http uses
     const wanted = withPort(options as Target);
     const socket = this.#origin(wanted).connect(wanted);

@@ -84,7 +84,7 @@ function openTraced(
   ended: () => void = () => {},
 ): Promise<SocketSession> {
   const control = openControl(options, asker, isShared);
-  const begin = () => open(control, options, ended);
+  const begin = () => open(control, options, isShared, ended);
   const start = isShared ? () => withoutContext(begin) : begin;
   if (!tracedConnects.hasSubscribers) return start();
   const { host = 'localhost', port, path, provider } = options;
@@ -105,6 +105,7 @@ function openTraced(
 async function open(
   control: Socket,
   options: ConnectOptions,
+  isShared: boolean,
   ended: () => void,
 ): Promise<SocketSession> {
   const { connectTimeout = CONNECT_TIMEOUT } = options;
@@ -116,6 +117,7 @@ async function open(
     if (session instanceof PlainSession)
       ended(); // later sockets need connections of their own
     else session.onEnd = session.onRetire = ended;
+    if (session instanceof Session) session.endsWhenIdle = isShared;
     session.start();
     return session;
   } catch (error) {

@@ -38,7 +38,7 @@ export class FabricSocket extends SessionDuplex {
   protected readonly stream = new SocketStream(Mode.Bytes, {
     accepted: () => this.#accepted(),
     failed: (error) => void this.destroy(error),
-    readable: () => this.#reader.takeWanted(),
+    readable: () => this.#reader.arrived(),
     // Callbacks of earlier writes come first.
     writable: () => process.nextTick(() => this.#sendUnsent()),
     fellBack: (error) => emitApart(this, 'fallback', error),
@@ -207,6 +207,11 @@ export class FabricSocket extends SessionDuplex {
   /** @internal */
   override _read(): void {
     this.#reader.want(this.#isOpening);
+  }
+
+  override read(size?: number): unknown {
+    this.#reader.resume(); // as in node:net, also within the callback of onread
+    return super.read(size);
   }
 
   override pause(): this {

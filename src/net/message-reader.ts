@@ -1,7 +1,15 @@
+import { markAsUntransferable } from 'node:worker_threads';
 import { connectionError } from './errors.js';
 import { HEADER, Kind, LONGEST } from './message-writer.js';
 
 const LANDING = 256 * 1024;
+
+/** Memory whose bytes the program may borrow, and not transfer. */
+function landing(length: number): Uint8Array {
+  const memory = new Uint8Array(length);
+  markAsUntransferable(memory.buffer);
+  return memory;
+}
 /** The maximum length of a record that is no message. The address of an engine and an offer have some 100 bytes. */
 const LONGEST_OF_PROTOCOL = 1024 * 1024;
 
@@ -15,7 +23,7 @@ export interface Received {
 export class MessageReader {
   readonly #take: (into: Uint8Array, from: number) => number;
   readonly #longest: number;
-  #landing = new Uint8Array(LANDING);
+  #landing = landing(LANDING);
   #begin = 0;
   #end = 0;
 
@@ -31,9 +39,11 @@ export class MessageReader {
   /**
    * The next record, null at the end, undefined if it has not arrived.
    *
-   * @throws Error EMSGSIZE if it is too long, ECONNRESET if the stream ends within it.
+   * @throws Error EMSGSIZE if it is too long, ECONNRESET if the stream ends within it, ERR_INVALID_STATE if the program has
+   * transferred memory that it has borrowed.
    */
   next(): Received | null | undefined {
+    if (this.#landing.length === 0) this.#replaceLanding();
     for (;;) {
       const available = this.#end - this.#begin;
       let needed = HEADER;
@@ -79,12 +89,23 @@ export class MessageReader {
     return { kind, bytes: this.#landing.subarray(from, from + length) };
   }
 
+  // The program has transferred the memory of a message that it has borrowed.
+  #replaceLanding(): void {
+    if (!this.isEmpty)
+      throw connectionError(
+        'ERR_INVALID_STATE',
+        'the memory of a borrowed message was transferred',
+      );
+    this.#landing = landing(LANDING);
+    this.#begin = this.#end = 0;
+  }
+
   // Moves what is left to the beginning, for `needed` bytes in one piece.
   #makeRoom(needed: number): void {
     const rest = this.#end - this.#begin;
     const previous = this.#landing;
-    if (needed > previous.length) this.#landing = new Uint8Array(needed);
-    else if (rest === 0 && previous.length > LANDING) this.#landing = new Uint8Array(LANDING);
+    if (needed > previous.length) this.#landing = landing(needed);
+    else if (rest === 0 && previous.length > LANDING) this.#landing = landing(LANDING);
     else if (rest > 0 && this.#begin + needed <= previous.length && this.#end < previous.length)
       return;
     this.#landing.set(previous.subarray(this.#begin, this.#end));

@@ -120,6 +120,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#writer.open((bytes, from) => this.#stream.write(bytes, from));
     this.#drain();
     this.#meet();
+    this.#closeIfOver(); // also asks for the next event
   }
 
   #drain(): void {
@@ -135,7 +136,9 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     if (first === undefined) return;
     this.#isMet = true;
     this.#wake(); // messages may have arrived together with it
-    if (first?.kind === Kind.Engine) this.#handover.met(first.bytes);
+    if (first === null)
+      this.#early = null; // it was destroyed at once
+    else if (first.kind === Kind.Engine) this.#handover.met(first.bytes);
     else this.destroy(connectionError('EPROTO', 'the peer sends no messages', 'read'));
   }
 

@@ -54,11 +54,11 @@ export class MessageWriter {
     return this.#staged === this.#flushed && this.#unsent.length === 0;
   }
 
-  /** Adds a record. The promise resolves when its bytes may be changed, and there is room for more. */
+  /** Adds a record. The promise resolves when it is certain to be sent, its bytes may be changed, and there is room for more. */
   add(kind: number, bytes: Uint8Array): Promise<void> {
     if (this.#error) return Promise.reject(this.#error);
     const unsent = bytes.length <= SMALL ? this.#addSmall(kind, bytes) : this.#addLong(kind, bytes);
-    if (this.#unsent.length === 0) return DONE;
+    if (this.#unsent.length === 0 && this.#write) return DONE;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ unsent, resolve, reject });
     });

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { withoutContext } from '../base/async-context.js';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { FabricError } from '../base/errors.js';
 import { throwLater } from '../base/throw-later.js';
@@ -20,7 +21,10 @@ import type { Carried } from './port.js';
 import type { Link, Ports } from './ports.js';
 import { socketStateOf, stateOf } from './session-state.js';
 import type { SocketSession, StreamOwner } from './stream.js';
+import { hasWaiting, inLaterTurn, inTurn, takeTurn } from './turns.js';
 
+/** ms that a session stays without sockets, for the next ones. */
+const IDLE = 60_000;
 /** ms until a session reports that its packets travel over TCP. */
 const REPORT_AFTER = 100;
 
@@ -31,7 +35,7 @@ const reasons = new Set<string>();
 export function warnOf({ message }: Error): void {
   if (reasons.has(message) || reasons.size >= MAX_REASONS) return;
   reasons.add(message);
-  process.emitWarning(`packets travel over TCP: ${message.split('\n')[0]}`, {
+  process.emitWarning(`packets travel over TCP: ${message}`, {
     type: 'LibfabricWarning',
     code: 'LIBFABRIC_NET_FALLBACK',
   });
@@ -65,6 +69,9 @@ export class Session implements Carried, SocketSession {
   onEnd: ((error: Error) => void) | undefined;
   /** Whether the session ends with its only socket. */
   isOfOneSocket = false;
+  /** Whether it takes no more sockets when it was without any for a minute. */
+  endsWhenIdle = false;
+  #idle: NodeJS.Timeout | undefined;
   readonly #owners = new Map<number, StreamOwner>();
   readonly #controlPath: ControlPath;
   readonly #require: 'fabric' | undefined;
@@ -72,6 +79,9 @@ export class Session implements Carried, SocketSession {
   readonly #links: Links;
   #path = 'control';
   #fallback: Error | undefined;
+  /** Why it ends, when the events before have been told. */
+  #failure: Error | undefined;
+  /** Why it has ended. */
   #error: Error | undefined;
   #isScheduled = false;
   #isClosing = false;
@@ -112,6 +122,7 @@ export class Session implements Carried, SocketSession {
     if (this.#links.any) this.#controlPath.keepBusy(true);
     else this.#watch.start();
     this.control.resume();
+    this.#rest();
     netSessions.add(this);
     publishOpen('netSession', this);
   }
@@ -199,7 +210,7 @@ export class Session implements Carried, SocketSession {
 
   /** Why the session has ended. */
   get error(): Error | undefined {
-    if (this.#error || !this.#hasSaidGoodbye) return this.#error;
+    if (this.#failure || !this.#hasSaidGoodbye) return this.#failure;
     return connectionError('ECONNRESET', 'the session is closed', 'read');
   }
 
@@ -214,6 +225,7 @@ export class Session implements Carried, SocketSession {
   /** Sets the owner of a stream that the peer has opened. */
   adopt(stream: number, owner: StreamOwner): void {
     this.#owners.set(stream, owner);
+    clearTimeout(this.#idle);
   }
 
   answer(stream: number, errno: number): void {
@@ -294,6 +306,12 @@ export class Session implements Carried, SocketSession {
   #remove(stream: number): void {
     this.#owners.delete(stream);
     this.release();
+    this.#rest();
+  }
+
+  #rest(): void {
+    if (!this.endsWhenIdle || this.#owners.size > 0) return;
+    this.#idle = withoutContext(() => setTimeout(() => this.retire(), IDLE).unref());
   }
 
   /** Ends a session of one socket that has left, or that was destroyed before it could open. */
@@ -307,11 +325,18 @@ export class Session implements Carried, SocketSession {
   fail(error: Error): void {
     if (this.#error !== undefined) return;
     this.#deliver(); // what arrived before
-    if (this.#error !== undefined) return;
+    if (this.#error !== undefined || this.#failure !== undefined) return;
+    this.#failure = error;
+    if (hasWaiting()) inLaterTurn(() => this.#end(error));
+    else this.#end(error);
+  }
+
+  #end(error: Error): void {
     this.#error = error;
     if (netSessions.delete(this)) publishClose('netSession', this);
     this.#watch.stop();
     clearTimeout(this.#report);
+    clearTimeout(this.#idle);
     this.#inquiry?.stop();
     this.#controlPath.keepBusy(false);
     this.control.destroy();
@@ -321,7 +346,7 @@ export class Session implements Carried, SocketSession {
     const owners = [...this.#owners];
     this.#owners.clear();
     for (const [stream, owner] of owners) {
-      owner.lost(error, native.netHasPeerEnded(this.handle, stream), false);
+      inTurn(() => owner.lost(error, native.netHasPeerEnded(this.handle, stream), false));
     }
   }
 
@@ -350,8 +375,14 @@ export class Session implements Carried, SocketSession {
     }
   }
 
-  /** Takes an event. */
+  /** Takes an event. Those that the program sees have a turn each. */
   told(kind: number, stream: number, value: number): void {
+    const isSeen = kind !== NetEvent.Delivered && kind !== NetEvent.Answered;
+    if (isSeen ? takeTurn() : !hasWaiting()) this.#tell(kind, stream, value);
+    else inLaterTurn(() => this.#tell(kind, stream, value));
+  }
+
+  #tell(kind: number, stream: number, value: number): void {
     if (this.#error !== undefined) return;
     const owner = this.#owners.get(stream);
     switch (kind) {

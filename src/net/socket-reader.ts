@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { MemoryReader, type OnRead } from './onread.js';
 import type { SocketStream } from './socket-stream.js';
+import { inLaterTurn, takeTurn } from './turns.js';
 
 /** Bytes that a socket whose own side has ended reads before the program asks for them. */
 const AHEAD = 64 * 1024;
@@ -23,6 +24,9 @@ export class SocketReader {
   #wantsBytes = false;
   #hasEnded = false;
   #loss: Error | undefined;
+  /** Bytes, or the end, that were taken and wait for a turn. */
+  #held: Buffer | null | undefined;
+  #waitsForTurn = false;
 
   constructor(
     socket: Duplex,
@@ -55,7 +59,7 @@ export class SocketReader {
 
   /** The stream of the socket is open. */
   opened(): void {
-    if (this.#wantsBytes) this.#take();
+    if (this.#wantsBytes) this.#take(false);
     else if (!this.#socket.isPaused()) this.#socket.read(0); // the peer may end without bytes
   }
 
@@ -65,33 +69,55 @@ export class SocketReader {
     if (isOpening) return;
     // read() calls this before it takes what is buffered. Some libraries call it once for each 'readable', and since
     // Node.js 26 it returns one piece, not all.
-    if (this.#socket.readableLength > 0) process.nextTick(this.takeWanted);
-    else this.#take();
+    if (this.#socket.readableLength > 0) process.nextTick(this.#takeWanted);
+    else this.#take(false);
   }
 
-  /** Something has arrived. */
-  readonly takeWanted = (): void => {
-    if (this.#wantsBytes) this.#take();
+  /** Something has arrived, which the present turn is for. */
+  arrived(): void {
+    if (this.#wantsBytes) this.#take(true);
+  }
+
+  readonly #takeWanted = (): void => {
+    if (this.#wantsBytes) this.#take(false);
   };
 
   /** The stream is lost: the socket gets the error after what has arrived, unless the peer's end comes before. */
   lose(loss: Error): void {
     this.#loss = loss;
-    this.takeWanted();
+    this.arrived();
   }
 
-  #take(): void {
+  /** @param hasTurn whether the present turn is for what has arrived. */
+  #take(hasTurn: boolean): void {
     if (!this.#stream.isOpen) return;
     if (this.#onread) this.#takeIntoMemory(this.#onread);
-    else this.#takeBytes();
+    else this.#takeBytes(hasTurn);
   }
 
-  #takeBytes(): void {
-    const bytes = this.#stream.take();
-    if (bytes === undefined) {
-      if (this.#loss) this.#delivered(this.#loss);
+  #takeBytes(hasTurn: boolean): void {
+    const bytes = this.#held === undefined ? this.#stream.take() : this.#held;
+    if (bytes === undefined && this.#loss === undefined) return;
+    if (!hasTurn && !takeTurn()) {
+      this.#held = bytes;
+      this.#waitForTurn();
       return;
     }
+    this.#held = undefined;
+    if (bytes === undefined) this.#delivered(this.#loss as Error);
+    else this.#push(bytes);
+  }
+
+  #waitForTurn(): void {
+    if (this.#waitsForTurn) return;
+    this.#waitsForTurn = true;
+    inLaterTurn(() => {
+      this.#waitsForTurn = false;
+      this.#stream.run(() => this.arrived());
+    });
+  }
+
+  #push(bytes: Buffer | null): void {
     const socket = this.#socket;
     this.#wantsBytes = false;
     this.#events.active();
@@ -117,7 +143,7 @@ export class SocketReader {
     if (this.#onread || this.#hasEnded || this.#wantsBytes || readableFlowing) return;
     if (readableLength === 0 || readableLength >= AHEAD) return;
     this.#wantsBytes = true;
-    this.#take();
+    this.#take(false);
   }
 
   #takeIntoMemory(reader: MemoryReader): void {
@@ -125,7 +151,7 @@ export class SocketReader {
     try {
       hasEnded = reader.read(this.#takeInto);
     } catch (error) {
-      process.nextTick(this.takeWanted);
+      process.nextTick(this.#takeWanted);
       throw error;
     }
     if (hasEnded) {
@@ -168,6 +194,6 @@ export class SocketReader {
   resume(): void {
     if (!this.#onread?.isStopped) return;
     this.#onread.isStopped = false;
-    process.nextTick(() => this.#take());
+    process.nextTick(() => this.#take(false));
   }
 }

@@ -174,6 +174,21 @@ test('an agent that was destroyed serves requests, and leaves no session', async
   await new Promise<void>((resolve) => server.close(() => resolve()));
 });
 
+test('destroy() of an agent for which many requests wait warns of nothing', async () => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error) => warnings.push(warning);
+  process.on('warning', warn);
+  onTestFinished(() => void process.off('warning', warn));
+  const { port, server } = await serve(undefined, (_request, response) => response.end());
+  attach(server, { provider: 'shm' });
+  const agent = agentOf({ keepAlive: true });
+  const asking = Array.from({ length: 30 }, () => ask(agent, port).catch(({ code }) => code));
+  setImmediate(() => agent.destroy());
+  expect(new Set(await Promise.all(asking))).toEqual(new Set(['ECONNRESET']));
+  await new Promise(setImmediate);
+  expect(warnings.filter(({ name }) => name.startsWith('MaxListeners'))).toEqual([]);
+});
+
 test('a request to a port at which nobody listens fails as without the fabric', async () => {
   const { port, server } = await serve();
   server.close();

@@ -7,7 +7,7 @@ import * as tcp from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { dumpState } from 'libfabric';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { attach, connect, FabricAgent, type FabricSocket } from '../../dist/net/index.js';
 import { pattern } from '../support/bytes.js';
 import { slow } from '../support/cases.js';
@@ -228,6 +228,30 @@ test('a server takes no more sessions than maxSessions, and says so', async () =
   const second = connect({ port, host: '127.0.0.1', nics: 2 }); // another session
   expect((await once(second, 'error'))[0].code).toBe('ECONNRESET');
   expect(await dropped).toMatchObject([{ remoteAddress: HOST }]);
+});
+
+test('a session of connect() without sockets ends after a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const [, port] = await serve({ provider: 'shm' });
+  const open = () => connect({ port, host: HOST, provider: 'shm' });
+  for (let i = 0; i < 2; i++) {
+    const socket = open();
+    await once(socket, 'connect');
+    const closing = new Promise((resolve) => socket.once('close', resolve));
+    socket.destroy();
+    await closing;
+  }
+  vi.advanceTimersByTime(59_000);
+  const last = open(); // begins another minute
+  await once(last, 'connect');
+  vi.advanceTimersByTime(120_000);
+  expect(dumpState().netSessions.length).toBe(2); // one on each side
+  last.destroy();
+  while (dumpState().netSessions.length > 0) {
+    vi.advanceTimersByTime(1000);
+    await new Promise(setImmediate);
+  }
 });
 
 test('connections that say nothing do not keep clients out: the oldest ones are closed', async () => {

@@ -88,6 +88,62 @@ describe.each(casesOf(cases, ([name]) => /loop|efa|no fabric/.test(name)))(
       await read;
     });
 
+    test.each(['end', 'destroy'] as const)(
+      'end() before it has connected closes it, when the peer has called %s()',
+      async (how) => {
+        const [server, port] = await serve(options);
+        server.on('messages', async (peer) => {
+          const texts = await textsOf(peer);
+          peer[how]();
+          server.emit('texts', texts);
+        });
+        for (const text of ['', 'a message']) {
+          const told = once(server, 'texts');
+          const client = connect({ port, host: HOST, mode: 'messages', ...options });
+          if (text) client.send(text).catch(() => {});
+          client.end();
+          await once(client, 'close');
+          expect(await told).toEqual([text ? [text] : []]);
+        }
+      },
+    );
+
+    test('a message whose send() has resolved before it has connected arrives although destroy() follows', async () => {
+      const [server, port] = await serve(options);
+      const texts = new Promise((resolve) => {
+        server.on('messages', (peer) => resolve(textsOf(peer)));
+      });
+      const client = connect({ port, host: HOST, mode: 'messages', ...options });
+      for (const text of ['a', 'b']) await client.send(text);
+      client.destroy();
+      expect(await texts).toEqual(['a', 'b']);
+      const early = connect({ port, host: HOST, mode: 'messages', ...options });
+      const refused = expect(early.send('x')).rejects.toThrow();
+      early.destroy();
+      await refused;
+    });
+
+    test('a socket that the peer destroys at once has ended', async () => {
+      const [server, port] = await serve({ ...options });
+      server.maxConnections = 0;
+      const client = connect({ port, host: HOST, mode: 'messages', ...options });
+      expect(await client.receive().catch(({ code }) => code)).toSatisfy((result) =>
+        [undefined, 'ECONNRESET'].includes(result),
+      );
+    });
+
+    test('the memory of a borrowed message cannot be transferred', async () => {
+      const [client, peer] = await pair();
+      for (let i = 0; i < 3; i++) {
+        await client.send(Buffer.alloc(1000, i));
+        const message = (await peer.receive({ borrow: true })) as Uint8Array<ArrayBuffer>;
+        try {
+          structuredClone(message, { transfer: [message.buffer] }); // Node.js 20 copies it, later ones throw
+        } catch {}
+        expect(message.every((byte) => byte === i) && message.length).toBe(1000);
+      }
+    });
+
     test('messages that the program keeps do not change, and their memory is their own', async () => {
       const [client, peer] = await pair();
       const sizes = Array.from(

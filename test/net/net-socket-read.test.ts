@@ -1,6 +1,7 @@
 // What sockets of libfabric/net read: as those of node:net. Each test runs over both.
 import { once } from 'node:events';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { connect, createServer } from '../../dist/net/index.js';
 import { pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
 import {
@@ -184,6 +185,19 @@ describe.each(casesOf(libraries, isQuick))('%s', (name, { serve, open, pair, joi
       expect(text).toBe('one after the other');
     });
 
+    test('pause() and read() in it go on', async () => {
+      let text = '';
+      const [client, peer]: Socket[] = await reading(new Uint8Array(4), (length, buffer) => {
+        text += Buffer.from(buffer.subarray(0, length));
+        (client as Socket).pause();
+        (client as Socket).read();
+        return true;
+      });
+      (peer as Socket).end('four bytes at a time');
+      await once(client as Socket, 'end');
+      expect(text).toBe('four bytes at a time');
+    });
+
     test('may destroy its socket', async () => {
       let calls = 0;
       const [client, peer]: Socket[] = await reading(new Uint8Array(4), () => {
@@ -197,4 +211,26 @@ describe.each(casesOf(libraries, isQuick))('%s', (name, { serve, open, pair, joi
       expect(calls).toBe(1);
     });
   });
+});
+
+// node:net keeps the memory that it had.
+test.each([
+  ['is no Uint8Array', () => 'x', 'ERR_INVALID_ARG_TYPE'],
+  ['is empty', () => new Uint8Array(0), 'ERR_INVALID_ARG_VALUE'],
+  ['cannot be made', () => expect.fail('no memory'), undefined],
+])('onread: memory that %s ends the socket, once', async (_what, second, code) => {
+  const server = createServer({}, (socket) => {
+    socket.on('error', () => {}).end('x'.repeat(1000));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  let calls = 0;
+  const buffer = () => (++calls > 1 ? (second() as Uint8Array) : new Uint8Array(100));
+  const { port } = Object(server.address());
+  const socket = connect({ port, host: '127.0.0.1', onread: { buffer, callback: () => true } });
+  const [error] = await once(socket, 'error');
+  if (code) expect(error.code).toBe(code);
+  await new Promise(setImmediate);
+  expect([socket.destroyed, calls]).toEqual([true, 2]);
 });

@@ -2,7 +2,13 @@
 import { createSecureServer } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { attach, createServer, FabricSocket, MessageSocket } from '../../dist/net/index.js';
+import {
+  attach,
+  createServer,
+  FabricAgent,
+  FabricSocket,
+  MessageSocket,
+} from '../../dist/net/index.js';
 
 test('the arguments of events have types', async () => {
   const socket = new FabricSocket();
@@ -21,6 +27,17 @@ test('the arguments of events have types', async () => {
   const server = createServer().on('messages', (peer) => void peer.send('hello'));
   server.on('connection', (peer) => void peer.end());
   expect(server.listenerCount('messages')).toBe(1);
+});
+
+test('a FabricAgent takes the options of TLS', () => {
+  const agent = new FabricAgent({ provider: 'shm', ca: 'x', rejectUnauthorized: true });
+  const target = { host: '127.0.0.1', port: 9, ca: 'x' };
+  agent
+    .createConnection(target)
+    .on('error', () => {})
+    .destroy();
+  expect(agent).toMatchObject({ options: { ca: 'x' } });
+  agent.destroy();
 });
 
 test('attach() takes a secure server of node:http2 that allows HTTP/1', () => {
