@@ -52,5 +52,8 @@ test.each([
   for (const memory of memories) expect(same(memory.bytes, bytes)).toBe(true);
   const sent = (shape === 'fan-out' ? [one] : many).flatMap((engine) => engine.rails);
   const sum = (what: 'slices' | 'retries') => sent.reduce((all, rail) => all + rail[what], 0);
-  expect({ slices: sum('slices'), retries: sum('retries') }).toEqual({ slices: SLICES, retries: 0 });
+  expect({ slices: sum('slices'), retries: sum('retries') }).toEqual({
+    slices: SLICES,
+    retries: 0,
+  });
 });
