@@ -94,8 +94,8 @@ class OpPool {
     }
   }
 
-  // The posted operation of a request of JavaScript, or null. The first call makes an index, because
-  // a signal or a deadline may end all requests.
+  // The posted operation of a request of JavaScript, or null. The first call makes an index,
+  // because a signal or a deadline may end all requests.
   Op* find(uint32_t request) {
     if (!indexed_) {
       indexed_ = true;

@@ -160,9 +160,9 @@ bool Rail::mustLeave(const InFlight& op, Clock::time_point now) const {
   return isLost(op, now) || hasBetterPath(op, now);
 }
 
-// Whether the provider has lost the copy: later ones have arrived long ago. Of libfabric 1.17, efa
-// without RDMA writes does that if a packet fails. Slices that it sends as many packets may arrive
-// out of order, but not for long.
+// Whether the provider has lost the copy: later ones have arrived, and it is old. efa (1.17)
+// without RDMA writes loses one if a packet fails. It sends a slice as many packets, so that slices
+// may arrive out of order, but not for long.
 bool Rail::isLost(const InFlight& op, Clock::time_point now) const {
   const Path& path = op.peer->paths[index];
   return path.newest(op.to) > op.order && now - op.postedAt > kLost * stallTime(path);
