@@ -1,6 +1,4 @@
 // Cancels requests that the caller has aborted or that have timed out.
-#include <algorithm>
-
 #include "counter.h"
 #include "endpoint.h"
 #include "engine.h"
@@ -10,13 +8,12 @@ namespace fab {
 void Engine::cancel(uint32_t request) {
   if (closings.expire(request)) return;
   BatchRun* const run = batches.find(request);
-  const bool ended =
-      run != nullptr ? batches.cancel(*run) : cancelWaiting(request) || cancelPosted(request);
+  const bool ended = run != nullptr ? batches.cancel(*run) : cancelRequest(request);
   if (ended) return;
   Completion refused{};
   refused.request = request;
   refused.event = Event::kCancelRefused;
-  Op* const posted = findPosted(request);
+  Op* const posted = ops.find(request);
   if (posted != nullptr) {
     refused.source = posted->peer;
     refused.status = isSilent(posted->peer) ? 1 : 0;
@@ -24,6 +21,12 @@ void Engine::cancel(uint32_t request) {
   reports.push(refused);
   if (run != nullptr) return abort(*run);
   if (posted != nullptr) abort(*posted);
+}
+
+// Returns whether the request has ended.
+bool Engine::cancelRequest(uint32_t request) {
+  if (ops.find(request) != nullptr) return cancelPosted(request);
+  return cancelWaiting(request) || cancelPosted(request);
 }
 
 // Cancels a request that has not begun: it waits for room, for arrivals or for a counter.
@@ -39,9 +42,6 @@ bool Engine::cancelWaiting(uint32_t request) {
 
 // Cancels an operation that waits for room. Returns whether there was one.
 bool Engine::cancelUnposted(uint32_t request) {
-  const auto isIt = [&](const Operation& operation) {
-    return operation.request == request && operation.code != OpCode::kSubmit;
-  };
   const auto refuseIt = [&](const Operation& operation) {
     refuse(operation, nullptr, kCancelled);
     letGo(operation);
@@ -49,26 +49,16 @@ bool Engine::cancelUnposted(uint32_t request) {
   bool removed = false;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     for (WaitQueue* queue : endpoint->waitQueues())
-      removed = removed || queue->removeOne(isIt, refuseIt);
+      removed = removed || queue->removeRequest(request, refuseIt);
   });
   return removed;
-}
-
-// The posted operation of a request of JavaScript, or null.
-Op* Engine::findPosted(uint32_t request) {
-  Op* found = nullptr;
-  ops.forEachLive([&](Op& op) {
-    const bool ofJavaScript = op.run == nullptr && op.client == nullptr;
-    if (op.request == request && ofJavaScript && op.code != OpCode::kStagedReceive) found = &op;
-  });
-  return found;
 }
 
 // Cancels a posted receive, which then completes with FI_ECANCELED. A message that has arrived
 // before completes the receive; a message that is arriving goes to the next receive. Returns true
 // if the receive has ended.
 bool Engine::cancelPosted(uint32_t request) {
-  Op* const found = findPosted(request);
+  Op* const found = ops.find(request);
   if (found == nullptr) return true;
   if (!isReceive(found->code)) return false;
   CompletionQueue& queue = *found->endpoint->receiveQueue;

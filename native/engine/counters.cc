@@ -2,6 +2,9 @@
 
 #include <rdma/fi_domain.h>
 
+#include <iterator>
+#include <utility>
+
 #include "counter.h"
 #include "engine.h"
 
@@ -17,43 +20,44 @@ CounterThreshold::State CounterThreshold::state(uint64_t more) const {
 
 void CounterWaits::add(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request) {
   const uint64_t errors = fi_cntr_readerr(counter->get());
-  waits_.push_back({{std::move(counter), threshold, errors}, request});
+  waits_.insert_or_assign(request, CounterThreshold{std::move(counter), threshold, errors});
 }
 
 unsigned CounterWaits::poll() {
   using State = CounterThreshold::State;
   unsigned work = 0;
-  for (size_t i = waits_.size(); i-- > 0;) {
-    const State state = waits_[i].threshold.state();
-    if (state == State::kBelow) continue;
-    end(i, state == State::kReached ? Failure{} : counterFailed());
+  for (auto wait = waits_.begin(); wait != waits_.end();) {
+    const State state = wait->second.state();
+    if (state == State::kBelow) {
+      ++wait;
+      continue;
+    }
+    wait = end(wait, state == State::kReached ? Failure{} : counterFailed());
     ++work;
   }
   return work;
 }
 
 bool CounterWaits::cancel(uint32_t request) {
-  for (size_t i = 0; i < waits_.size(); ++i) {
-    if (waits_[i].request != request) continue;
-    end(i, {FI_ECANCELED, {}});
-    return true;
-  }
-  return false;
+  const auto wait = waits_.find(request);
+  if (wait == waits_.end()) return false;
+  end(wait, {FI_ECANCELED, {}});
+  return true;
 }
 
 void CounterWaits::cancel(const Counter& counter) {
-  for (size_t i = waits_.size(); i-- > 0;) {
-    if (waits_[i].threshold.counter.get() == &counter) end(i, counterClosed());
+  for (auto wait = waits_.begin(); wait != waits_.end();) {
+    wait = wait->second.counter.get() == &counter ? end(wait, counterClosed()) : std::next(wait);
   }
 }
 
 void CounterWaits::cancelAll() {
-  while (any()) end(waits_.size() - 1, counterClosed());
+  for (auto wait = waits_.begin(); wait != waits_.end();) wait = end(wait, counterClosed());
 }
 
-void CounterWaits::end(size_t index, const Failure& failure) {
-  reports_.settle(waits_[index].request, failure);
-  waits_.erase(waits_.begin() + static_cast<ptrdiff_t>(index));
+CounterWaits::Waits::iterator CounterWaits::end(Waits::iterator wait, const Failure& failure) {
+  reports_.settle(wait->first, failure);
+  return waits_.erase(wait);
 }
 
 }  // namespace fab

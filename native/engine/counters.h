@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <unordered_map>
 
 #include "errors.h"
 
@@ -46,19 +46,17 @@ class CounterWaits {
 
   template <typename Visit>  // visit(const CounterThreshold&, uint32_t request)
   void forEach(Visit&& visit) const {
-    for (const auto& [threshold, request] : waits_) visit(threshold, request);
+    for (const auto& [request, threshold] : waits_) visit(threshold, request);
   }
 
  private:
-  struct Wait {
-    CounterThreshold threshold;
-    uint32_t request;
-  };
+  using Waits = std::unordered_map<uint32_t, CounterThreshold>;  // by request
 
-  void end(size_t index, const Failure& failure);
+  // Returns the wait after the one that ends.
+  Waits::iterator end(Waits::iterator wait, const Failure& failure);
 
   Reports& reports_;
-  std::vector<Wait> waits_;
+  Waits waits_;
 };
 
 }  // namespace fab

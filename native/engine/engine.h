@@ -308,10 +308,10 @@ class Engine {
 
   // cancel.cc
   void cancel(uint32_t request);
+  bool cancelRequest(uint32_t request);
   bool cancelWaiting(uint32_t request);
   bool cancelUnposted(uint32_t request);
   bool cancelPosted(uint32_t request);
-  Op* findPosted(uint32_t request);
 
   // aborts.cc
   bool endsWithMemory(const Endpoint& endpoint, uint32_t peer);

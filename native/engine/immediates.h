@@ -28,6 +28,7 @@ class Immediates {
     if (waiting != expected_.end()) {
       if (--waiting->second.missing > 0) return {Fate::kCounted, kNoRequest};
       const uint32_t request = waiting->second.request;
+      valueOf_.erase(request);
       expected_.erase(waiting);
       return {Fate::kSatisfied, request};
     }
@@ -59,19 +60,20 @@ class Immediates {
     }
     if (counted != counts_.end()) counts_.erase(counted);
     expected_[value] = {count - here, count, request};
+    valueOf_[request] = value;
     return false;
   }
 
   // Cancels a wait. The arrivals that it had consumed are counted again.
   bool cancel(uint32_t request) {
-    for (auto it = expected_.begin(); it != expected_.end(); ++it) {
-      if (it->second.request != request) continue;
-      const uint64_t arrivals = it->second.asked - it->second.missing;
-      if (arrivals > 0) counts_[it->first] += arrivals;
-      expected_.erase(it);
-      return true;
-    }
-    return false;
+    const auto value = valueOf_.find(request);
+    if (value == valueOf_.end()) return false;
+    const auto it = expected_.find(value->second);
+    const uint64_t arrivals = it->second.asked - it->second.missing;
+    if (arrivals > 0) counts_[it->first] += arrivals;
+    expected_.erase(it);
+    valueOf_.erase(value);
+    return true;
   }
 
   template <typename Visit>
@@ -84,6 +86,7 @@ class Immediates {
     std::vector<uint32_t> requests;
     for (const auto& [value, waiting] : expected_) requests.push_back(waiting.request);
     expected_.clear();
+    valueOf_.clear();
     return requests;
   }
 
@@ -138,6 +141,7 @@ class Immediates {
   };
   std::unordered_map<uint64_t, uint64_t> counts_;
   std::unordered_map<uint64_t, Expected> expected_;
+  std::unordered_map<uint32_t, uint64_t> valueOf_;  // by request
   bool streaming_ = false;
   uint64_t lost_ = 0;
 };

@@ -94,6 +94,23 @@ class OpPool {
     }
   }
 
+  // The posted operation of a request of JavaScript, or null. The first call makes an index,
+  // because a signal or a deadline may end all requests.
+  Op* find(uint32_t request) {
+    if (!indexed_) {
+      indexed_ = true;
+      forEachLive([this](Op& op) { posted(op); });
+    }
+    Op* const op = request < byRequest_.size() ? byRequest_[request] : nullptr;
+    return op != nullptr && op->live && op->request == request && isOfRequest(*op) ? op : nullptr;
+  }
+  // Called when an operation was posted.
+  void posted(Op& op) {
+    if (!indexed_ || !isOfRequest(op)) return;
+    if (op.request >= byRequest_.size()) byRequest_.resize(2 * size_t{op.request} + 1);
+    byRequest_[op.request] = &op;
+  }
+
   template <typename Visit>
   void forEachLive(Visit&& visit) {
     for (auto& chunk : chunks_) {
@@ -105,6 +122,13 @@ class OpPool {
 
  private:
   static constexpr size_t kChunk = kTableChunk;
+  // JavaScript numbers its requests from 0 on. Numbers above have a meaning of their own.
+  static constexpr uint32_t kMaxRequest = 1U << 28;
+
+  static bool isOfRequest(const Op& op) {
+    return op.run == nullptr && op.client == nullptr && op.request < kMaxRequest &&
+           op.code != OpCode::kStagedReceive;
+  }
 
   void grow() {
     chunks_.push_back(std::make_unique<Op[]>(kChunk));
@@ -113,6 +137,8 @@ class OpPool {
 
   std::vector<std::unique_ptr<Op[]>> chunks_;
   Op* free_ = nullptr;
+  bool indexed_ = false;
+  std::vector<Op*> byRequest_;  // the last operation of each, which may have ended
 };
 
 }  // namespace fab

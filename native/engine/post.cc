@@ -151,6 +151,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint, bool keepsPeer)
   op.endpoint = &endpoint;
   op.request = o.request;
   op.code = o.code;
+  ops.posted(op);
   const bool transmits = !isReceive(o.code);
   endpoint.hasSent |= transmits;
   op.multiRecv = !transmits && (o.flags & FI_MULTI_RECV) != 0;

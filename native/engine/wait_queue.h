@@ -1,7 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "layout.h"
@@ -16,10 +18,12 @@ class WaitQueue {
   bool empty() const { return head_ == entries_.size(); }
 
   void push(const Operation& operation) {
+    if (indexed_) addPlace(operation, entries_.size());
     entries_.insert(entries_.end(), &operation, &operation + 1 + operation.blocks);
   }
   Operation& front() { return entries_[head_]; }
   void pop() {
+    if (indexed_) removePlace(entries_[head_], head_);
     head_ = after(head_);
     compact();
   }
@@ -58,17 +62,23 @@ class WaitQueue {
     }
     entries_ = std::move(kept);
     head_ = 0;
-    searched_ = 0;
+    dropIndex();
   }
 
-  // Removes one operation that matches, and calls take(operation). Returns whether there was one.
-  // The search begins where the last one ended, because requests end in the order in which they
-  // wait: a signal or a deadline may end all of 100,000.
-  template <typename Match, typename Take>
-  bool removeOne(Match&& match, Take&& take) {
-    const size_t begin = std::max(head_, searched_);
-    return removeBetween(begin, entries_.size(), match, take) ||
-           removeBetween(head_, begin, match, take);
+  // Removes the operation of a request, and calls take(operation). Returns whether there was one.
+  // The first call makes an index, because a signal or a deadline may end all of 100,000.
+  template <typename Take>
+  bool removeRequest(uint32_t request, Take&& take) {
+    if (empty()) return false;
+    if (!indexed_) makeIndex();
+    const auto found = places_.find(request);
+    if (found == places_.end()) return false;
+    const size_t i = found->second - removed_;
+    take(entries_[i]);
+    places_.erase(found);
+    entries_[i].code = OpCode::kNop;
+    if (i == head_) pop();
+    return true;
   }
 
  private:
@@ -85,28 +95,37 @@ class WaitQueue {
 
   void compact() {
     const bool all = head_ == entries_.size();
+    if (all) dropIndex();
     if (!all && (head_ < kCompactAt || head_ * 2 < entries_.size())) return;
     entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(head_));
-    searched_ -= std::min(searched_, head_);
+    removed_ += head_;
     head_ = 0;
   }
 
-  template <typename Match, typename Take>
-  bool removeBetween(size_t begin, size_t end, Match& match, Take& take) {
-    for (size_t i = begin; i < end; i = after(i)) {
-      if (!match(entries_[i])) continue;
-      take(entries_[i]);
-      entries_[i].code = OpCode::kNop;
-      searched_ = after(i);
-      if (i == head_) pop();
-      return true;
-    }
-    return false;
+  // A batch has no place: its number is not that of a request.
+  void addPlace(const Operation& operation, size_t i) {
+    if (operation.code != OpCode::kSubmit) places_.emplace(operation.request, removed_ + i);
+  }
+  // Another operation may have got the number of a request that has ended.
+  void removePlace(const Operation& operation, size_t i) {
+    const auto found = places_.find(operation.request);
+    if (found != places_.end() && found->second == removed_ + i) places_.erase(found);
+  }
+  void makeIndex() {
+    indexed_ = true;
+    for (size_t i = head_; i < entries_.size(); i = after(i)) addPlace(entries_[i], i);
+  }
+  void dropIndex() {
+    indexed_ = false;
+    places_.clear();
   }
 
   std::vector<Operation> entries_;
-  size_t head_ = 0;      // of the first operation
-  size_t searched_ = 0;  // behind the operation that removeOne() has found last
+  size_t head_ = 0;       // of the first operation
+  uint64_t removed_ = 0;  // entries that were before the first one of entries_
+  bool indexed_ = false;
+  // By request, while the queue is indexed: the number of the entry among all that there have been.
+  std::unordered_map<uint32_t, uint64_t> places_;
 };
 
 }  // namespace fab

@@ -19,10 +19,12 @@ using transfer::Path;
 using transfer::Peer;
 using transfer::Settings;
 using transfer::toHandles;
-using transfer::toText;
+using transfer::toPayload;
 using transfer::toUint32;
 using transfer::toUint64;
 using transfer::TransferEngine;
+
+constexpr uint64_t kMaxRails = 64;
 
 // transferEngine(identity, { window, depth, stall }, deliver)
 Napi::Value transferEngine(const Napi::CallbackInfo& args) {
@@ -98,8 +100,10 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
 // of the peer's rails, for each rail of this side
 Napi::Value transferPeer(const Napi::CallbackInfo& args) {
   const auto engine = unwrap<TransferEngine>(args[0]);
-  const std::vector<uint32_t> handles = toHandles(args[2]);
-  const uint32_t count = toUint32(args[3]);
+  const auto count = static_cast<uint32_t>(unsignedFromJs(args[3], "rails", kMaxRails));
+  if (count == 0) throwOutOfRange("rails", "an integer from 1", args[3]);
+  const std::vector<uint32_t> handles =
+      toHandles(args[2], "handles", count * engine->rails.size());
   std::vector<Path> paths;
   for (size_t rail = 0; rail * count < handles.size(); ++rail) {
     const auto first = handles.begin() + static_cast<ptrdiff_t>(rail * count);
@@ -112,14 +116,14 @@ Napi::Value transferPeer(const Napi::CallbackInfo& args) {
 
 // transferNotify(engine, peer, bytes, id, channel, sequence)
 Napi::Value transferNotify(const Napi::CallbackInfo& args) {
-  unwrap<TransferEngine>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]),
+  unwrap<TransferEngine>(args[0])->notify(unwrapAny<Peer>(args[1]), toPayload(args[2], "bytes"),
                                           toUint32(args[3]), toUint32(args[4]), toUint32(args[5]));
   return args.Env().Undefined();
 }
 
 // transferTake(engine, peer, numbers, channel, status)
 Napi::Value transferTake(const Napi::CallbackInfo& args) {
-  unwrap<TransferEngine>(args[0])->take(unwrapAny<Peer>(args[1]), toText(args[2]),
+  unwrap<TransferEngine>(args[0])->take(unwrapAny<Peer>(args[1]), toPayload(args[2], "numbers"),
                                         toUint32(args[3]), toUint32(args[4]));
   return args.Env().Undefined();
 }

@@ -29,10 +29,12 @@ using transfer::TransferEngine;
 // transferOffer(engine, peer, { memories, expected, planned, repeats, mappable })
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   const auto engine = unwrap<TransferEngine>(args[0]);
+  if (!args[2].IsObject()) throwInvalidType("memory", "an object", args[2]);
   const auto memory = args[2].As<Napi::Object>();
   auto offer = engine->offer(unwrapAny<Peer>(args[1]), toUint32(memory.Get("expected")),
                              toUint32(memory.Get("planned")), memory.Get("repeats").ToBoolean(),
-                             memory.Get("mappable").ToBoolean(), toHandles(memory.Get("memories")));
+                             memory.Get("mappable").ToBoolean(),
+                             toHandles(memory.Get("memories"), "memories", engine->rails.size()));
   if (!offer) throw FabricFailure(FI_ENOSPC, "offer", "too many offers are open");
   auto result = Napi::Object::New(args.Env());
   result.Set("id", offer->id);
@@ -108,7 +110,10 @@ Napi::Value transferUnmap(const Napi::CallbackInfo& args) {
 // transferNumaNode(bytes): the NUMA node of the memory, whose pages must be present. -1 if the node
 // is unknown, or if the pages are on several nodes
 Napi::Value transferNumaNode(const Napi::CallbackInfo& args) {
-  if (!args[0].IsTypedArray()) throwInvalidType("bytes", "a typed array", args[0]);
+  if (!args[0].IsTypedArray() ||
+      args[0].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
+    throwInvalidType("bytes", "a Uint8Array", args[0]);
+  }
   const auto bytes = args[0].As<Napi::Uint8Array>();
   const uint8_t* const first = bytes.Data();
   const size_t length = bytes.ElementLength();

@@ -16,8 +16,9 @@ namespace {
 
 using transfer::bytesOf;
 using transfer::Clock;
-using transfer::cut;
+using transfer::cutChecked;
 using transfer::Direction;
+using transfer::kMaxSpan;
 using transfer::Mapping;
 using transfer::MappingHold;
 using transfer::Order;
@@ -26,23 +27,13 @@ using transfer::Pieces;
 using transfer::Priority;
 using transfer::RailShare;
 using transfer::Series;
-using transfer::Target;
 using transfer::toHandles;
+using transfer::toPayload;
 using transfer::toPieces;
-using transfer::toText;
+using transfer::toTargets;
 using transfer::toUint32;
 using transfer::Transfer;
 using transfer::TransferEngine;
-
-// Reads three values for each rail of the peer: the address, the key, and whether they are valid.
-std::vector<Target> toTargets(const Napi::Value& value) {
-  const auto array = value.As<Napi::BigUint64Array>();
-  std::vector<Target> targets(array.ElementLength() / 3);
-  for (size_t i = 0; i < targets.size(); ++i) {
-    targets[i] = {array[3 * i], array[3 * i + 1], array[3 * i + 2] != 0};
-  }
-  return targets;
-}
 
 // Numbers the slices. Slices that the offer's token implies get the offer's own numbers. Other
 // slices get its numbers for a plan.
@@ -78,13 +69,15 @@ void useMapping(Order& order, std::shared_ptr<Mapping> mapping, uint64_t offset)
 // The members that transferStart() reads from an object.
 class Members {
  public:
-  explicit Members(const Napi::Value& object) : object_(object.As<Napi::Object>()) {}
+  Members(const Napi::Value& object, const char* what) : object_(object.As<Napi::Object>()) {
+    if (!object.IsObject()) throwInvalidType(what, "an object", object);
+  }
   Napi::Value get(const char* name) const { return object_.Get(name); }
   bool flag(const char* name) const { return get(name).ToBoolean(); }
-  uint32_t uint32(const char* name) const { return static_cast<uint32_t>(number(name)); }
-  uint64_t number(const char* name) const {
-    return static_cast<uint64_t>(get(name).As<Napi::Number>().Int64Value());
+  uint32_t uint32(const char* name) const {
+    return static_cast<uint32_t>(unsignedFromJs(get(name), name, UINT32_MAX));
   }
+  uint64_t number(const char* name) const { return unsignedFromJs(get(name), name, kMaxSpan); }
 
  private:
   const Napi::Object object_;
@@ -104,23 +97,25 @@ void readUse(Use& use, const Members& given, const Members& grant) {
 Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto engine = unwrap<TransferEngine>(args[0]);
-  const Members given(args[1]);
-  const Members grant(given.get("grant"));
+  const Members given(args[1], "order");
+  const Members grant(given.get("grant"), "grant");
   Order order;
   readUse(order, given, grant);
   order.priority = static_cast<Priority>(given.uint32("priority"));
-  order.memories = toHandles(given.get("memories"));
+  order.memories = toHandles(given.get("memories"), "memories", engine->rails.size());
   order.numaNode = static_cast<int>(given.get("numaNode").As<Napi::Number>());
-  order.notification = toText(given.get("notification"));
+  order.notification = toPayload(given.get("notification"), "notification");
   order.repeats = grant.flag("repeats");
   order.span = grant.number("span");
-  order.targets = toTargets(grant.get("targets"));
+  order.targets = toTargets(grant.get("targets"), "targets");
   const Napi::Value part = given.get("part");
   order.part = !part.IsUndefined();
-  const Pieces local = toPieces(given.get("pieces"));
-  const Pieces remote = toPieces(order.part ? Members(part).get("pieces") : grant.get("pieces"));
+  const Pieces local = toPieces(given.get("pieces"), "pieces", kMaxSpan);
+  const Napi::Value granted =
+      order.part ? Members(part, "part").get("pieces") : grant.get("pieces");
+  const Pieces remote = toPieces(granted, "the pieces of the grant", order.span);
   order.bytes = bytesOf(local);
-  order.slicing = cut(local, remote, engine->limitsOf(grant.number("slice")));
+  order.slicing = cutChecked(local, remote, engine->limitsOf(grant.uint32("slice")));
   const Napi::Value mapping = given.get("mapping");
   if (!mapping.IsUndefined()) {
     useMapping(order, unwrapAny<MappingHold>(mapping)->mapping, given.number("mappingOffset"));
@@ -129,7 +124,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
     const uint32_t planned = grant.uint32("planned");
     if (order.direction == Direction::kWrite) {
       numberPart(order, grant.uint32("first") + grant.uint32("expected"), planned,
-                 Members(part).uint32("slices"));
+                 Members(part, "part").uint32("slices"));
     }
   } else if (order.direction == Direction::kWrite) {
     number(order, grant.uint32("first"), grant.uint32("expected"), grant.uint32("planned"),
@@ -146,8 +141,8 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
 // transferConclude(engine, series)
 Napi::Value transferConclude(const Napi::CallbackInfo& args) {
   const auto engine = unwrap<TransferEngine>(args[0]);
-  const Members given(args[1]);
-  const Members grant(given.get("grant"));
+  const Members given(args[1], "series");
+  const Members grant(given.get("grant"), "grant");
   Series series;
   readUse(series, given, grant);
   series.mapped = given.flag("mapped");
@@ -189,6 +184,10 @@ Napi::Value transferLeading(const Napi::CallbackInfo& args) {
 // bytes, slices, repeats, retries and failures
 Napi::Value transferReport(const Napi::CallbackInfo& args) {
   const auto& transfer = unwrapAny<Transfer>(args[0]);
+  if (!args[1].IsTypedArray() ||
+      args[1].As<Napi::TypedArray>().TypedArrayType() != napi_float64_array) {
+    throwInvalidType("into", "a Float64Array", args[1]);
+  }
   auto into = args[1].As<Napi::Float64Array>();
   const auto end = transfer->running() ? Clock::now() : transfer->ended();
   size_t at = 0;
@@ -210,10 +209,9 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
 // transferSlices(engine, pieces, size): the number of slices of a write from one piece
 Napi::Value transferSlices(const Napi::CallbackInfo& args) {
   const auto engine = unwrap<TransferEngine>(args[0]);
-  if (!args[1].IsTypedArray()) throwInvalidType("pieces", "a typed array", args[1]);
-  const Pieces pieces = toPieces(args[1]);
+  const Pieces pieces = toPieces(args[1], "pieces", kMaxSpan);
   const uint64_t size = std::max<uint64_t>(unsignedFromJs(args[2], "size", UINT32_MAX), 1);
-  const auto slicing = cut({{0, bytesOf(pieces)}}, pieces, engine->limitsOf(size));
+  const auto slicing = cutChecked({{0, bytesOf(pieces)}}, pieces, engine->limitsOf(size));
   return Napi::Number::New(args.Env(), static_cast<double>(slicing.slices.size()));
 }
 

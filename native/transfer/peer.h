@@ -29,7 +29,11 @@ class Path {
   Path() = default;
   // Handles of the peer's rails in the address vector of this rail, 0: unreachable.
   Path(std::vector<uint32_t> peers, uint32_t home)
-      : peers_(std::move(peers)), handshakes_(peers_.size()), home_(home), at_(home) {}
+      : peers_(std::move(peers)),
+        handshakes_(peers_.size()),
+        newest_(peers_.size()),
+        home_(home),
+        at_(home) {}
 
   // Whether the path leads to any rail of the peer. Any thread may call this function.
   bool leads() const {
@@ -54,14 +58,27 @@ class Path {
 
   Handshake& handshake(uint32_t rail) { return handshakes_[rail]; }
 
-  // Whether a slice may be sent now. After a failure, one slice at a time probes the path.
-  bool open(Clock::time_point now) const {
-    if (!suspect_) return true;
-    return now >= retryAt_ && awaited_ == 0;
+  // Whether another rail of the peer can be reached.
+  bool hasOther() const {
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      if (i != at_ && peers_[i] != 0) return true;
+    }
+    return false;
   }
 
-  void posted(Clock::time_point now) {
-    if (awaited_++ == 0) lastProgress_ = now;
+  // Whether a slice may be sent now. After a failure, one slice at a time probes the path. Parked
+  // copies are probes themselves.
+  bool open(Clock::time_point now) const { return parked_ == 0 && isTrusted(now); }
+  // The provider may never complete messages to a peer that has died. They must not take the room
+  // of messages to other peers.
+  bool takesMessages(Clock::time_point now) const { return stuck_ < kMaxStuck && isTrusted(now); }
+
+  // `arrivals`: the slices that have arrived at the peer so far, over all rails.
+  void posted(Clock::time_point now, uint64_t arrivals) {
+    if (awaited_++ == 0) {
+      lastProgress_ = now;
+      arrivalsBefore_ = arrivals;
+    }
     refusedSince_ = {};
   }
   // Called when the provider takes no slice. Returns true if that has lasted for longer than
@@ -72,9 +89,38 @@ class Path {
     if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
     return now - refusedSince_ > limit;
   }
-  // Called when a copy has ended, or is no longer awaited because its slice went to another rail.
+  // Called when an awaited copy has ended, or is no longer awaited because its slice went to
+  // another rail.
   void ended() { --awaited_; }
-  // Called when a copy to this rail of the peer has arrived.
+  // Parked copies are not awaited either, until the path makes progress again: rail_stalls.cc.
+  void parked() { ++parked_; }
+  void unparked() { --parked_; }
+  bool hasParked() const { return parked_ > 0; }
+
+  // The number of the newest copy to a rail of the peer that has arrived, by the order of the
+  // posts.
+  uint64_t newest(uint32_t rail) const { return newest_[rail]; }
+  // The longest time in which no copy arrived although the path had its turn. Recent times count
+  // most.
+  Clock::duration longestGap() const { return longestGap_; }
+  Clock::time_point lastProgress() const { return lastProgress_; }
+  // The slices that had arrived at the peer when the path made progress last.
+  uint64_t arrivalsBefore() const { return arrivalsBefore_; }
+
+  struct Arrival {
+    uint64_t order;     // the number of its post
+    uint64_t arrivals;  // the slices that have arrived at the peer so far, over all rails
+  };
+  // Called when a copy to this rail of the peer has arrived. `since`: since when the path has had
+  // its turn.
+  void arrived(Clock::time_point now, uint32_t rail, Arrival what, Clock::time_point since) {
+    newest_[rail] = std::max(newest_[rail], what.order);
+    const Clock::duration gap = now - std::max(lastProgress_, since);
+    longestGap_ = std::max(gap, longestGap_ * 7 / 8);
+    arrivalsBefore_ = what.arrivals;
+    succeeded(now, rail);
+  }
+  // Called when a rail of the peer has answered.
   void succeeded(Clock::time_point now, uint32_t rail) {
     lastProgress_ = now;
     if (rail != at_) return;
@@ -109,12 +155,12 @@ class Path {
       break;
     }
   }
-  bool stalled(Clock::time_point now, Clock::duration limit) const {
-    return awaited_ > 0 && now - lastProgress_ > limit;
+  // Whether no copy has arrived for longer than `limit`, although the path has had its turn since
+  // `since`.
+  bool stalled(Clock::time_point now, Clock::time_point since, Clock::duration limit) const {
+    return awaited_ > 0 && now - std::max(lastProgress_, since) > limit;
   }
-  // Messages that are in flight and no longer awaited. The provider may never complete messages to
-  // a peer that has died. They must not take the room of messages to other peers.
-  bool takesMessages() const { return stuck_ < kMaxStuck; }
+  // Messages that are in flight and not awaited.
   void stuck() { ++stuck_; }
   void unstuck() { --stuck_; }
 
@@ -125,15 +171,24 @@ class Path {
   static constexpr std::chrono::milliseconds kFirstHomeBackoff{50};
   static constexpr std::chrono::milliseconds kMaxHomeBackoff{10'000};
 
+  bool isTrusted(Clock::time_point now) const {
+    if (!suspect_) return true;
+    return now >= retryAt_ && awaited_ == 0;
+  }
+
   std::vector<uint32_t> peers_;
   std::vector<Handshake> handshakes_;  // by rail of the peer
+  std::vector<uint64_t> newest_;       // by rail of the peer
   uint32_t home_ = 0;
   uint32_t at_ = 0;
   uint32_t awaited_ = 0;  // copies in flight that are still awaited
-  uint32_t stuck_ = 0;    // messages in flight that are not
+  uint32_t parked_ = 0;   // copies in flight that are parked
+  uint32_t stuck_ = 0;    // messages in flight that are not awaited
   bool suspect_ = false;
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};
+  Clock::duration longestGap_{};  // 0: nothing has arrived
+  uint64_t arrivalsBefore_ = 0;
   Clock::time_point refusedSince_{};
   Clock::duration backoff_ = kFirstBackoff;
   Clock::time_point homeAt_{};  // when its home may be tried again
@@ -149,9 +204,12 @@ struct PathError {
 
 // The state of the paths to a peer, shared by all threads.
 struct PathHealth {
-  explicit PathHealth(size_t rails) : states(rails) {}
+  explicit PathHealth(size_t rails) : states(rails), inFlight(rails) {}
 
-  std::vector<std::atomic<PathState>> states;  // by rail of this side
+  // By rail of this side:
+  std::vector<std::atomic<PathState>> states;
+  std::vector<std::atomic<uint32_t>> inFlight;  // slices
+  std::atomic<uint64_t> arrivals{0};            // slices, over all rails
   // Under the mutex of the engine:
   PathError error;  // the provider's error, since a path was last up
   bool toldCut = false;
@@ -166,6 +224,8 @@ struct Liveness {
   std::atomic<bool> answers{false};    // it knows this engine, as its messages show
   std::atomic<bool> answering{false};  // a kAlive to it waits or is in flight
   std::atomic<uint64_t> probing{0};    // the rails whose kProbe to it waits or is in flight
+  // A kProbe to it has waited behind slices that have arrived since JavaScript last asked.
+  std::atomic<bool> queued{false};
 };
 
 // A remote engine. All rails of this side share this object.

@@ -73,8 +73,10 @@ unsigned Rail::turn() {
   if (!outbox_.empty() || !unposted_.empty()) flushMessages(now);
   const unsigned work = transfers_.empty() ? 0 : postSlices(now);
   if (now >= nextCheck_) {
+    // After a pause of the thread, copies may have arrived that the rail has not read yet.
+    const bool isLate = now - nextCheck_ > settings_.stall / 2;
     nextCheck_ = now + kCheckInterval;
-    checkStalls(now);
+    if (!isLate) checkStalls(now);
     if (peersMoveReads_ && inFlight_ > 0 && now >= nextProbe_) keepPeersAwake(now);
   }
   return work;
@@ -148,6 +150,12 @@ bool Rail::mayHelp(const Transfer& transfer, Clock::time_point now) const {
   return std::all_of(owner_->rails.begin(), owner_->rails.end(), isFull);
 }
 
+// The time after which a slice of another rail is late.
+Clock::duration Rail::lateAfter() const {
+  if (usual_ == Clock::duration{}) return settings_.stall;
+  return std::max<Clock::duration>(kLate * usual_, kLeastLate);
+}
+
 // Posts the next slice of a transfer. Returns false if there is none, or no room for it.
 bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now) {
   if (transfer->order.mapping) return copyNext(*transfer, now);
@@ -155,30 +163,25 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   if (!path.open(now) || !mayHelp(*transfer, now)) return false;
   uint32_t slice = transfer->take();
   if (slice == Transfer::kNone && inFlight_ == 0 && !transfer->order.repeats) {
-    slice = transfer->takeLate(std::max<Clock::duration>(kLate * usual_, kLeastLate), now);
+    slice = transfer->takeLate(lateAfter(), now);
   }
   if (slice == Transfer::kNone) return false;
   const uint32_t number = ops_.add();
   const ssize_t ret = post(*transfer, slice, path, number);
   if (ret == 0) {
-    InFlight& op = ops_[number];
-    op.use = Use::kSlice;
+    InFlight& op = record(number, Use::kSlice, transfer->order.peer, now);
     op.slice = slice;
-    op.to = path.rail();
     op.transfer = transfer;
-    op.peer = transfer->order.peer;
-    op.postedAt = now;
+    op.peer->health.inFlight[index].fetch_add(1);
     transfer->began(slice, now);
-    path.posted(now);
-    ++inFlight_;
-    bytes_ += transfer->at(slice).length;
+    startAwaiting(op, now);
     return true;
   }
   ops_.remove(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
     if (path.refused(now, settings_.stall)) {
-      leave(*transfer->order.peer, path, now, "the provider takes no slices");
+      leavePath(*transfer->order.peer, path, now, "the provider takes no slices");
     }
   } else if (ret == -FI_EFAULT) {  // start() has checked the range
     transfer->fail(FI_ECANCELED, "the memory was closed");
@@ -209,14 +212,17 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   Transfer& transfer = *op.transfer;
   const uint32_t length = transfer.at(op.slice).length;
   Path& path = op.peer->paths[index];
-  if (!op.requeued) stopAwaiting(op);
+  if (op.wait != Wait::kGivenUp) {
+    stopAwaiting(op);
+    op.peer->health.inFlight[index].fetch_sub(1);
+  }
   if (completion.status == 0) {
-    path.succeeded(now, op.to);
-    changePath(*op.peer, PathState::kUp, 0, {});
+    pathArrived(op, now);
     // A NIC writes to a process that is stopped, too.
     if (!op.peer->fences) owner_->heard(*op.peer);
     const auto took = now - op.postedAt;
-    usual_ = (7 * usual_ + took) / 8;
+    usual_ = usual_ == Clock::duration{} ? took : (7 * usual_ + took) / 8;
+    fitWindow(took, length);
     counters.bytes.fetch_add(length, std::memory_order_relaxed);
     counters.slices.fetch_add(1, std::memory_order_relaxed);
     transfer.arrived(op.slice, index, took);
@@ -228,7 +234,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
       if (isRefused && !brokenBy()) {
         transfer.fail(completion.status, detail.text);
       } else {
-        if (!op.requeued) giveBack(transfer, op.slice);
+        if (op.wait != Wait::kGivenUp) giveBack(transfer, op.slice);
         owner_->share(op.transfer, index);
       }
     }
@@ -239,66 +245,6 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
     }
   }
   transfer.release();
-}
-
-// Gives the slices and messages on paths without progress to other rails. Their copies on this rail
-// stay in flight.
-void Rail::checkStalls(Clock::time_point now) {
-  if (inFlight_ == 0 && freeSends_.size() == kSends) return;
-  std::vector<Peer*> stalled;
-  for (InFlight& op : ops_) {
-    if ((op.use != Use::kSlice && op.use != Use::kSend) || op.requeued) continue;
-    if (!op.peer->paths[index].stalled(now, settings_.stall)) continue;
-    if (std::find(stalled.begin(), stalled.end(), op.peer.get()) == stalled.end()) {
-      stalled.push_back(op.peer.get());
-    }
-    abandon(op);
-    if (op.use == Use::kSlice) {
-      requeue(op);
-    } else if (mustSendAgain(op)) {
-      owner_->sendAgain(*std::exchange(op.message, nullptr), index);
-    }
-  }
-  for (Peer* peer : stalled) {
-    Path& path = peer->paths[index];
-    path.failed(now, path.rail());
-    changePath(*peer, PathState::kStalled, 0, "no slice arrives");
-  }
-  if (!stalled.empty()) counters.stalls.fetch_add(1, std::memory_order_relaxed);
-}
-
-// Called when the provider takes no operations on the path to a peer.
-void Rail::leave(Peer& peer, Path& path, Clock::time_point now, const char* why) {
-  path.failed(now, path.rail());
-  counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  changePath(peer, PathState::kStalled, 0, why);
-}
-
-void Rail::giveBack(Transfer& transfer, uint32_t slice) {
-  counters.retries.fetch_add(1, std::memory_order_relaxed);
-  transfer.shares()[index].retries.fetch_add(1, std::memory_order_relaxed);
-  transfer.giveBack(slice);
-}
-
-// Called when a copy has ended, or is no longer awaited.
-void Rail::stopAwaiting(const InFlight& op) {
-  op.peer->paths[index].ended();
-  if (op.use != Use::kSlice) return;
-  --inFlight_;
-  bytes_ -= op.transfer->at(op.slice).length;
-}
-
-// From now on, nothing waits for an operation that stays in flight.
-void Rail::abandon(InFlight& op) {
-  op.requeued = true;
-  stopAwaiting(op);
-  if (op.use == Use::kSend) op.peer->paths[index].stuck();
-}
-
-void Rail::requeue(const InFlight& op) {
-  if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
-  giveBack(*op.transfer, op.slice);
-  owner_->share(op.transfer, index);
 }
 
 void Rail::arrived(uint64_t data) {

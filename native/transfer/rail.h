@@ -60,7 +60,7 @@ class Rail final : public EngineClient {
   unsigned turn() override;
   bool waiting() const override {
     return !transfers_.empty() || !outbox_.empty() || !unposted_.empty() || inFlight_ > 0 ||
-           freeSends_.size() < kSends;
+           parked_ > 0 || freeSends_.size() < kSends;
   }
   bool awaitsPeer() const override;
   bool notified() override;
@@ -104,12 +104,19 @@ class Rail final : public EngineClient {
  private:
   enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kHandshake, kUnread };
 
+  enum class Wait : uint8_t {
+    kAwaited,
+    kParked,   // the path makes no progress, and no other one is better
+    kGivenUp,  // it was sent again, or its transfer or peer has ended
+  };
+
   // An operation in flight.
   struct InFlight {
     Use use = Use::kFree;
-    bool requeued = false;  // no longer awaited, because of a stall or a lost peer
+    Wait wait = Wait::kAwaited;
     uint32_t slice = 0;
-    uint32_t to = 0;  // the peer's rail
+    uint32_t to = 0;     // the peer's rail
+    uint64_t order = 0;  // among the slices and messages that the rail has posted
     std::shared_ptr<Transfer> transfer;
     std::shared_ptr<Peer> peer;
     Clock::time_point postedAt{};
@@ -125,10 +132,19 @@ class Rail final : public EngineClient {
   static constexpr uint64_t kMaxCopied = 512 << 10;  // bytes in a turn, because other work waits
 
   bool hasRoom() const {
-    return inFlight_ < settings_.depth && bytes_ < settings_.window && copied_ < kMaxCopied;
+    return inFlight_ < settings_.depth && bytes_ < window_ && copied_ < kMaxCopied;
+  }
+  static bool isCopy(const InFlight& op) { return op.use == Use::kSlice || op.use == Use::kSend; }
+  static bool isProbe(const InFlight& op) {
+    return op.message && op.message->message.header.kind == Kind::kProbe;
+  }
+  // Whether no copy of a slice has arrived that its transfer needs.
+  static bool isWanted(const InFlight& op) {
+    return op.transfer->running() && !op.transfer->isDone(op.slice);
   }
   unsigned postSlices(Clock::time_point now);
   bool mayHelp(const Transfer& transfer, Clock::time_point now) const;
+  Clock::duration lateAfter() const;
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
   bool copyNext(Transfer& transfer, Clock::time_point now);
   bool copySlice(const Order& order, const Slice& slice);
@@ -136,19 +152,36 @@ class Rail final : public EngineClient {
   ssize_t post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t number);
   ssize_t ensureHandshake(const std::shared_ptr<Peer>& peer, Path& path, uint32_t rail);
   void handshakeEnded(const InFlight& op, const Completion& completion, const ErrorDetail& detail);
-  void leave(Peer& peer, Path& path, Clock::time_point now, const char* why);
   void changePath(Peer& peer, PathState to, uint32_t status, const std::string& why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void received(uint32_t slot, const Completion& completion);
-  void checkStalls(Clock::time_point now);
-  void keepPeersAwake(Clock::time_point now);
-  void stopAwaiting(const InFlight& op);
+  // rail_stalls.cc:
+  InFlight& record(uint32_t number, Use use, const std::shared_ptr<Peer>& peer,
+                   Clock::time_point now);
+  void startAwaiting(InFlight& op, Clock::time_point now);
+  void stopAwaiting(InFlight& op);
   void abandon(InFlight& op);
-  static bool mustSendAgain(const InFlight& op);
-  void requeue(const InFlight& op);
+  void park(InFlight& op);
+  void unpark(const Peer& peer, Clock::time_point now);
+  void pathArrived(const InFlight& op, Clock::time_point now);
+  void noteQueuedProbes(const InFlight& arrived);
+  void fitWindow(Clock::duration took, uint32_t length);
+  void findOldest(Clock::time_point now);
+  Clock::time_point turnSince(const Peer& peer) const;
+  bool isStalled(const Peer& peer, Clock::time_point now) const;
+  bool mustLeave(const InFlight& op, Clock::time_point now) const;
+  bool isLost(const InFlight& op, Clock::time_point now) const;
+  bool hasBetterPath(const InFlight& op, Clock::time_point now) const;
+  Clock::duration stallTime(const Path& path) const;
+  void leave(InFlight& op);
+  void checkStalls(Clock::time_point now);
+  void leavePath(Peer& peer, Path& path, Clock::time_point now, const char* why);
   void giveBack(Transfer& transfer, uint32_t slice);
+
+  void keepPeersAwake(Clock::time_point now);
+  static bool mustSendAgain(const InFlight& op);
   void dropMessages(Outbox::Line& line);
   void dropMessage(InFlight& op);
   bool postMessage(Waiting& waiting, Clock::time_point now);
@@ -168,11 +201,19 @@ class Rail final : public EngineClient {
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
   Numbered<InFlight> ops_;
-  uint32_t inFlight_ = 0;  // slices
-  uint64_t bytes_ = 0;
-  uint64_t copied_ = 0;   // bytes, in this turn
-  uint64_t wakeUps_ = 0;  // of the event loop that notified() has seen
-  Clock::duration usual_ = std::chrono::milliseconds(1);  // the time that a slice usually takes
+  uint64_t nextOrder_ = 0;
+  uint32_t inFlight_ = 0;  // slices that are awaited
+  uint64_t bytes_ = 0;     // of them
+  uint64_t window_ = 1;    // bytes at which it posts no further slice: fitWindow()
+  uint32_t parked_ = 0;    // slices and messages
+  uint32_t probes_ = 0;    // in flight
+  // The peer of the oldest copy that is awaited, and since when it has been that peer.
+  const Peer* oldest_ = nullptr;
+  Clock::time_point oldestSince_{};
+  Clock::time_point lastArrival_{};  // of a slice
+  uint64_t copied_ = 0;              // bytes, in this turn
+  uint64_t wakeUps_ = 0;             // of the event loop that notified() has seen
+  Clock::duration usual_{};          // the time that a slice usually takes, 0: none has arrived
   Clock::time_point nextCheck_{};
   Clock::time_point nextProbe_{};
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send

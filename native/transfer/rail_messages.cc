@@ -97,7 +97,7 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
 // Returns false if the message must wait.
 bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   Path& path = waiting.peer->paths[index];
-  if (freeSends_.empty() || !path.open(now) || !path.takesMessages()) return false;
+  if (freeSends_.empty() || !path.takesMessages(now)) return false;
   const uint32_t number = ops_.add();
   const uint32_t slot = freeSends_.back();
   const ssize_t ret = post(waiting, path, slot, number);
@@ -107,18 +107,16 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
       path.failed(now, path.rail());
       changePath(*waiting.peer, PathState::kFailing, static_cast<uint32_t>(-ret), engine_.refusal);
     } else if (path.refused(now, settings_.stall)) {
-      leave(*waiting.peer, path, now, "the provider takes no messages");
+      leavePath(*waiting.peer, path, now, "the provider takes no messages");
     }
     return false;
   }
   freeSends_.pop_back();
-  InFlight& op = ops_[number];
-  op.use = Use::kSend;
+  InFlight& op = record(number, Use::kSend, waiting.peer, now);
   op.slice = slot;
-  op.to = path.rail();
-  op.peer = waiting.peer;
   op.message = std::make_unique<Waiting>(std::move(waiting));
-  path.posted(now);
+  if (isProbe(op)) ++probes_;
+  startAwaiting(op, now);
   return true;
 }
 
@@ -142,12 +140,15 @@ void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetai
   const auto now = Clock::now();
   Path& path = op.peer->paths[index];
   freeSends_.push_back(op.slice);
-  if (op.requeued) path.unstuck();
+  if (op.wait == Wait::kGivenUp) {
+    path.unstuck();
+  } else {
+    stopAwaiting(op);
+  }
   if (!op.message) return;
-  if (!op.requeued) stopAwaiting(op);
+  if (isProbe(op)) --probes_;
   if (completion.status == 0) {
-    path.succeeded(now, op.to);
-    changePath(*op.peer, PathState::kUp, 0, {});
+    pathArrived(op, now);
     return owner_->messageEnded(*op.message, 0, {});
   }
   path.failed(now, op.to);
@@ -176,8 +177,9 @@ void Rail::giveUp(const std::shared_ptr<Peer>& peer, bool ended) {
 
 // The message may stay in flight.
 void Rail::dropMessage(InFlight& op) {
-  if (!op.requeued) abandon(op);
+  if (op.wait != Wait::kGivenUp) abandon(op);
   if (!op.message) return;
+  if (isProbe(op)) --probes_;
   owner_->messageEnded(*std::exchange(op.message, nullptr), FI_ECONNRESET, Peer::kLost);
 }
 

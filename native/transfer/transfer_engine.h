@@ -79,8 +79,12 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // Asks a peer for a sign of life, over another rail at each call. One that is not sent yet
   // counts.
   void probe(const std::shared_ptr<Peer>& peer);
-  // Returns whether something has come from a peer since the last call.
-  static bool takeHeard(Peer& peer) { return peer.liveness.heard.exchange(false); }
+  // Returns whether something has come from a peer since the last call, or could not come yet
+  // because the probe has waited behind slices on a link that works.
+  static bool takeHeard(Peer& peer) {
+    const bool queued = peer.liveness.queued.exchange(false);
+    return peer.liveness.heard.exchange(false) || queued;
+  }
   // Whether a rail registers memory, and reads nothing meanwhile.
   bool registers() const;
   // An event reports when something comes from the peer.

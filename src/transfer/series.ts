@@ -1,8 +1,7 @@
-import type { NativeOrder, NativeSeries } from '../contract/native.js';
+import type { NativeGrant, NativeOrder, NativeSeries } from '../contract/native.js';
 import { errnoOf } from './errors.js';
 import type { MemoryPart } from './memory.js';
 import { slicePieces } from './pieces.js';
-import type { Grant } from './token.js';
 import type { Transfer } from './transfer.js';
 
 /** The calls of an engine that a series uses. */
@@ -20,14 +19,14 @@ export interface SeriesOwner {
 export class Series {
   /** The bytes of the grant. */
   readonly limit: number;
-  readonly #grant: Grant;
+  readonly #grant: NativeGrant;
   readonly #owner: SeriesOwner;
   readonly #released = new Set<Promise<void>>();
   #bytes = 0;
   #slices = 0;
   #isConcluded = false;
 
-  constructor(grant: Grant, owner: SeriesOwner) {
+  constructor(grant: NativeGrant, owner: SeriesOwner) {
     this.limit = grant.length;
     this.#grant = grant;
     this.#owner = owner;

@@ -42,11 +42,14 @@ export interface TransferEngineOptions {
   readonly slice?: number;
   /** The fewest bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
   readonly stripe?: number;
-  /** Bytes in flight on a rail. If omitted, 4 MiB. */
+  /** The most bytes in flight on a rail. If omitted, 4 MiB. Fewer are in flight while slices take more than 100 ms. */
   readonly window?: number;
   /** Slices in flight on a rail. If omitted, 64. */
   readonly depth?: number;
-  /** Milliseconds without progress after which a rail's slices go to other rails. If omitted, 50. */
+  /**
+   * Milliseconds without progress after which a rail's slices go to other rails. If omitted, 50. A link that is full has
+   * more: eight times the longest gap that it has shown.
+   */
   readonly stall?: number;
   /**
    * Whether peers of this host and user may map the memory from allocate(), and whether this engine may map

@@ -1,6 +1,7 @@
 import { uncloneable } from '../base/describe.js';
 import { errnoByCode } from '../base/error-codes.js';
 import { FabricError, invalidArgValue } from '../base/errors.js';
+import type { NativeGrant } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { lengthOfPieces, type Pieces, spanOf } from './pieces.js';
 import { seal, unseal, Writer } from './sealed.js';
@@ -141,24 +142,30 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   };
 }
 
-/** The content of a token that this engine may use, in the form that the native side needs. */
+/** The content of a token that this engine may use. Nothing that a program changes in it has an effect. */
 export interface Grant extends TokenContent {
   /** Bytes. */
   readonly length: number;
-  /** Bytes from the first granted byte to the end of the last one. */
-  readonly span: number;
-  /** Address, key and 1 for each rail of the owner; three zeros for a rail that cannot reach the memory. */
-  readonly targets: BigUint64Array;
+  /** A copy of the parts of the granted memory. */
+  readonly pieces: Pieces;
 }
 
 /** @internal The prototype of all grants. */
 export const grantPrototype: object = {};
 
-// The grants that grantOf() has made. No others are used, because the native side relies on their content.
-const grants = new WeakSet<object>();
+// The grants that grantOf() has made, and their content in the form that the native side needs. The program cannot reach
+// these arrays: it could change the elements even of a frozen one.
+const grants = new WeakMap<object, NativeGrant>();
 
 export const isGrant = (value: unknown): value is Grant =>
   typeof value === 'object' && value !== null && grants.has(value);
+
+/** The content of a grant for the native side. */
+export function nativeGrantOf(grant: Grant): NativeGrant {
+  const content = grants.get(grant);
+  if (content === undefined) throw invalidArgValue('token', 'is not of remote.grant()');
+  return content;
+}
 
 /** Throws unless a token is from this owner and for this engine. */
 export function checkEngines(
@@ -184,20 +191,39 @@ export function checkExpiry(expires: number, what: 'offer' | 'stream'): void {
 /** Makes the grant of a token. Throws unless the token is from this owner and for this engine. */
 export function grantOf(content: TokenContent, owner: bigint, self: bigint): Grant {
   checkEngines(content, owner, self);
-  const targets = content.rails.flatMap((rail) =>
+  const { pieces, rails, file, ...rest } = content;
+  const targets = rails.flatMap((rail) =>
     rail === undefined ? [0n, 0n, 0n] : [rail.address, rail.key, 1n],
   );
+  const own: NativeGrant = Object.freeze({
+    offer: content.offer,
+    serial: content.serial,
+    before: content.before,
+    first: content.first,
+    expected: content.expected,
+    planned: content.planned,
+    slice: content.slice,
+    repeats: content.repeats,
+    length: lengthOfPieces(pieces),
+    span: spanOf(pieces).end,
+    pieces: Float64Array.from(pieces),
+    targets: BigUint64Array.from(targets),
+  });
   const grant: Grant = Object.assign(
     Object.create(grantPrototype),
     { uncloneable: UNCLONEABLE },
-    content,
+    rest,
     {
-      length: lengthOfPieces(content.pieces),
-      span: spanOf(content.pieces).end,
-      targets: BigUint64Array.from(targets),
+      rails: Object.freeze(rails.map((rail) => rail && Object.freeze({ ...rail }))),
+      file: file && Object.freeze({ ...file }),
+      length: own.length,
     },
   );
-  grants.add(grant);
+  Object.defineProperty(grant, 'pieces', {
+    get: () => Float64Array.from(own.pieces),
+    enumerable: true,
+  });
+  grants.set(grant, own);
   return Object.freeze(grant);
 }
 

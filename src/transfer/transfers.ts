@@ -11,7 +11,7 @@ import { MemoryPart, TransferMemory } from './memory.js';
 import { lengthOfPieces } from './pieces.js';
 import type { PeerContext, RemoteEngine } from './remote-engine.js';
 import { Series } from './series.js';
-import { checkGrant, type Grant, isGrant } from './token.js';
+import { checkGrant, type Grant, isGrant, nativeGrantOf } from './token.js';
 import { Transfer } from './transfer.js';
 import type { TransferOptions } from './transfer-options.js';
 import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
@@ -78,7 +78,7 @@ export class Transfers {
     const checked = checkTransferOptions(access, options);
     const grant = this.grant(access, token);
     this.#inSeries.add(grant.serial);
-    return new Series(grant, {
+    return new Series(nativeGrantOf(grant), {
       slices: (pieces) => native.transferSlices(this.#context.handle, pieces, grant.slice),
       begin: (part, range) =>
         this.begin({ access, part, length: part.length, grant, options: checked }, range),
@@ -89,7 +89,7 @@ export class Transfers {
         native.transferConclude(this.#context.handle, {
           peer: this.#peer.handle,
           isWrite: access === 'write',
-          grant,
+          grant: nativeGrantOf(grant),
           mapped: this.#mapping(grant, access) !== undefined,
           ...end,
         });
@@ -126,7 +126,7 @@ export class Transfers {
         memories: handles,
         pieces: part.pieces,
         numaNode: numaNode ?? -1,
-        grant,
+        grant: nativeGrantOf(grant),
         notification: options.notification,
         mapping: device === undefined ? this.#mapping(grant, access) : undefined,
         mappingOffset: grant.file?.offset ?? 0,
