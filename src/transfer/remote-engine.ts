@@ -198,7 +198,8 @@ export class RemoteEngine {
 
   /**
    * Forgets the peer. New transfers and messages are refused. When those in flight have ended, the
-   * peer's addresses are removed and the promise resolves. Meanwhile, engine.peer() may open the peer again.
+   * peer's addresses are removed and the promise resolves. Messages that the peer has not taken 1,000 ms later reject with
+   * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.#close());
