@@ -182,6 +182,11 @@ export class RemoteEngine {
     return peer;
   }
 
+  /** @internal A connection of the peer's program has ended. If the peer does not answer soon, it is lost. */
+  doubt(): void {
+    if (this.#context.isOpen()) this.#context.liveness.doubt(this);
+  }
+
   /** @internal Called when transfers or messages start (> 0) or stop (< 0) using the peer. */
   used(change: number): void {
     this.#uses += change;
