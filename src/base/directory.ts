@@ -7,7 +7,7 @@ import { isRevoked } from './objects.js';
 export interface DirectoryEntry {
   /** Identifies the entry in its group: 1 to 200 letters, digits or `. _ : @ -`. The first is a letter or a digit. */
   readonly id: string;
-  /** Any text, such as `engine.address`. */
+  /** Any text of at most 65,536 characters, such as `engine.address`. */
   readonly address: string;
 }
 
@@ -64,9 +64,18 @@ export function checkName(name: string, value: unknown): string {
   );
 }
 
+const MAX_ADDRESS = 65_536; // characters
+
+export const isAddress = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_ADDRESS;
+
 export function checkEntry(entry: DirectoryEntry): DirectoryEntry {
   const { id, address } = checkObject('entry', entry);
-  return { id: checkName('entry.id', id), address: checkString('entry.address', address) };
+  const text = checkString('entry.address', address);
+  if (!isAddress(text)) {
+    throw invalidArgValue('entry.address', `must have at most ${MAX_ADDRESS} characters`);
+  }
+  return { id: checkName('entry.id', id), address: text };
 }
 
 /** Checks a lease in milliseconds. */

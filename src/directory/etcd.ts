@@ -41,15 +41,34 @@ export class EtcdDirectory extends StoredDirectory {
 }
 
 interface Range {
-  readonly kvs?: readonly { readonly key: string; readonly value?: string }[];
+  readonly kvs?: readonly {
+    readonly key: string;
+    readonly value?: string;
+    readonly lease?: string;
+  }[];
 }
+
+/** A lease of etcd. */
+interface Lease {
+  readonly id: string;
+  readonly seconds: number;
+  /** When it may end, by performance.now(). */
+  ends: number;
+}
+
+// An endpoint that does not answer must leave time for the others while the lease lives: renewals begin after a third of it.
+const TRIES = 6;
+
+/** The milliseconds that an endpoint has to answer, if a lease is at stake. */
+const timeoutWithin = ({ seconds, ends }: Lease): number | undefined =>
+  performance.now() < ends ? (seconds * 1000) / TRIES : undefined;
 
 class EtcdStore implements DirectoryStore {
   readonly name: string;
   readonly #client: EtcdClient;
   readonly #prefix: string;
   // The lease of each entry, by its key.
-  readonly #leases = new Map<string, { id: string; record: string }>();
+  readonly #leases = new Map<string, Lease>();
 
   constructor(options: Partial<EtcdDirectoryOptions>) {
     const { prefix = '/libfabric', username, password = '', tls } = options;
@@ -70,21 +89,47 @@ class EtcdStore implements DirectoryStore {
 
   async put(group: string, entry: StoredEntry): Promise<void> {
     const key = this.#keyOf(group, entry.id);
+    const seconds = Math.ceil(entry.ttl / 1000);
     const record = recordOf(entry);
-    const lease = this.#leases.get(key);
-    if (lease?.record === record && (await this.#renew(lease.id))) return;
-    // etcd has lost the lease, or there is none.
-    const ttl = String(Math.ceil(entry.ttl / 1000));
-    const { ID } = await this.#client.call<{ ID: string }>('lease/grant', { TTL: ttl });
-    await this.#client.call('kv/put', { key: bytes(key), value: bytes(record), lease: ID });
-    this.#leases.set(key, { id: ID, record });
+    const known = this.#leases.get(key);
+    const timeout = known === undefined ? undefined : timeoutWithin(known);
+    const isLeased = known?.seconds === seconds && (await this.#renew(known, timeout));
+    const lease = isLeased ? known : await this.#grant(seconds);
+    this.#leases.set(key, lease);
+    if (isLeased && (await this.#has(key, record, lease, timeout))) return;
+    await this.#client.call('kv/put', { key: bytes(key), value: bytes(record), lease: lease.id });
   }
 
-  async #renew(lease: string): Promise<boolean> {
-    const answer = await this.#client.call<{ result?: { TTL?: string } }>('lease/keepalive', {
-      ID: lease,
+  async #grant(seconds: number): Promise<Lease> {
+    const asked = performance.now();
+    const { ID: id } = await this.#client.call<{ ID: string }>('lease/grant', {
+      TTL: String(seconds),
     });
-    return Number(answer.result?.TTL ?? 0) > 0; // TTL is missing if the lease has ended
+    return { id, seconds, ends: asked + seconds * 1000 };
+  }
+
+  /** Returns false if the lease has ended. */
+  async #renew(lease: Lease, timeout: number | undefined): Promise<boolean> {
+    const asked = performance.now();
+    const answer = await this.#client.call<{ result?: { TTL?: string } }>(
+      'lease/keepalive',
+      { ID: lease.id },
+      timeout,
+    );
+    const isLiving = Number(answer.result?.TTL ?? 0) > 0; // TTL is missing if the lease has ended
+    if (isLiving) lease.ends = asked + lease.seconds * 1000;
+    return isLiving;
+  }
+
+  /** Whether etcd has an entry under its lease. Keys may be deleted or changed while their leases live. */
+  async #has(
+    key: string,
+    record: string,
+    lease: Lease,
+    timeout: number | undefined,
+  ): Promise<boolean> {
+    const { kvs = [] } = await this.#client.call<Range>('kv/range', { key: bytes(key) }, timeout);
+    return kvs[0]?.lease === lease.id && textOf(kvs[0].value) === record;
   }
 
   async remove(group: string, id: string): Promise<void> {
@@ -101,9 +146,12 @@ class EtcdStore implements DirectoryStore {
   async list(group: string): Promise<readonly StoredEntry[]> {
     const { kvs = [] } = await this.#client.call<Range>('kv/range', this.#range(group));
     const begin = this.#keyOf(group, '').length;
-    return kvs.flatMap(
-      ({ key, value }) => entryOf(this.name, group, textOf(key).slice(begin), textOf(value)) ?? [],
-    );
+    return kvs.flatMap(({ key, value, lease }) => {
+      const id = textOf(key).slice(begin);
+      // A key without a lease would stay for ever.
+      const record = lease === undefined ? 'without a lease' : textOf(value);
+      return entryOf(this.name, group, id, record) ?? [];
+    });
   }
 
   follow(group: string, changed: () => void, signal: AbortSignal): Promise<void> {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkString } from '../base/checks.js';
 import { isName } from '../base/directory.js';
-import { entryOf, recordOf } from './records.js';
+import { entryOf, MAX_RECORD, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
 
@@ -21,15 +22,17 @@ export class FolderDirectory extends StoredDirectory {
   }
 }
 
-/** What is known of a file. Times are milliseconds. */
+/** What is known of a file. */
 interface Known {
+  /** Undefined if the file is no entry. */
   readonly entry: StoredEntry | undefined;
-  /** The time of the file's last change, by the clock of the file server. */
-  readonly changed: number;
-  /** A time before that change, by performance.now(). */
-  readonly changedAfter: number;
+  /** Differs after each write. */
+  readonly version: string;
+  /** When the file was written, by performance.now(). */
+  readonly written: number;
 }
 
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const CLOCK_VALID = 10_000; // ms
 // Files of processes that were killed are removed this much later than their leases end.
 const KEPT = 60_000; // ms
@@ -69,20 +72,24 @@ class FolderStore implements DirectoryStore {
     const began = performance.now();
     const known = this.#groups.get(group);
     const names = await this.#namesIn(group);
-    const now = names.length === 0 ? 0 : await this.#serverTime();
+    const offset = names.length === 0 ? 0 : await this.#serverOffset();
     const since = known?.listed ?? Number.NEGATIVE_INFINITY;
     const files = await Promise.all(
-      names.map((name) => this.#read(group, name, known?.files.get(name), since)),
+      names.map(async (name) => {
+        const file = known?.files.get(name);
+        // By the own clock. That of the file server tells the age of a file whose last change was not seen.
+        const oldest = file === undefined ? Number.NEGATIVE_INFINITY : since;
+        const writtenAt = (time: number) =>
+          Math.min(Math.max(time - offset, oldest), performance.now());
+        return this.#read(group, name, file, writtenAt);
+      }),
     );
     const found = new Map(files.flatMap((file, i) => (file ? [[names[i] as string, file]] : [])));
     this.#groups.set(group, { files: found, listed: began });
-    void this.#removeOld(group, found, now);
-    return [...found.values()].flatMap(({ entry, changed, changedAfter }) => {
-      if (entry === undefined) return [];
-      // By the clock of the file server. After a step of that clock: by changes that were seen.
-      const isLive = now - changed < entry.ttl || began - changedAfter < entry.ttl;
-      return isLive ? [entry] : [];
-    });
+    void this.#removeOld(group, found, began);
+    return [...found.values()].flatMap(({ entry, written }) =>
+      entry !== undefined && began - written < entry.ttl ? [entry] : [],
+    );
   }
 
   async #namesIn(group: string): Promise<string[]> {
@@ -95,21 +102,21 @@ class FolderStore implements DirectoryStore {
     group: string,
     name: string,
     known: Known | undefined,
-    since: number,
+    writtenAt: (time: number) => number,
   ): Promise<Known | undefined> {
     const path = join(this.#folder, group, name);
-    const status = await ifThere(stat(path));
+    const status = await ifThere(lstat(path));
     if (status === undefined) return undefined;
-    const changed = status.mtimeMs;
-    if (known?.changed === changed) return known;
-    const text = await ifThere(readFile(path, 'utf8'));
-    if (text === undefined) return undefined;
-    const changedAfter = known === undefined ? Number.NEGATIVE_INFINITY : since;
-    return { entry: entryOf(this.name, group, name, text), changed, changedAfter };
+    const version = `${status.ino} ${status.mtimeMs}`;
+    if (known?.version === version) return known;
+    const record = status.isFile() ? await ifThere(textOf(path)) : 'not a file';
+    if (record === undefined) return undefined;
+    const entry = entryOf(this.name, group, name, record);
+    return { entry, version, written: writtenAt(status.mtimeMs) };
   }
 
-  /** The time by the clock of the file server, which also sets the times of all files: the time of a new file. */
-  async #serverTime(): Promise<number> {
+  /** The clock of the file server, which sets the times of all files, less performance.now(): by the time of a new file. */
+  async #serverOffset(): Promise<number> {
     const now = performance.now();
     if (now - this.#clock.measured > CLOCK_VALID) {
       const path = join(this.#folder, `.${randomBytes(8).toString('hex')}`);
@@ -123,11 +130,13 @@ class FolderStore implements DirectoryStore {
         await rm(path, { force: true }).catch(() => {});
       }
     }
-    return performance.now() + this.#clock.offset;
+    return this.#clock.offset;
   }
 
+  // Files that are no entries belong to somebody else.
   async #removeOld(group: string, files: Map<string, Known>, now: number): Promise<void> {
-    const isOld = ({ entry, changed }: Known) => now - changed > (entry?.ttl ?? 0) + KEPT;
+    const isOld = ({ entry, written }: Known) =>
+      entry !== undefined && now - written > entry.ttl + KEPT;
     const old = [...files].filter(([, file]) => isOld(file));
     const paths = old.map(([name]) => join(this.#folder, group, name));
     await Promise.allSettled(paths.map((path) => rm(path, { force: true })));
@@ -137,7 +146,25 @@ class FolderStore implements DirectoryStore {
 }
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
+// Of open(): a file of somebody else, a link, a socket.
+const NO_ENTRY = ['EACCES', 'EPERM', 'ELOOP', 'ENXIO'];
 const isReadOnly = (error: unknown) => ['EACCES', 'EROFS', 'EPERM'].includes(codeOf(error) ?? '');
+
+/** The text of a file. A file that this process may not read, or that is too large for an entry, has other text. */
+async function textOf(path: string): Promise<string> {
+  try {
+    // A FIFO, a device or a link that takes the place of the file is neither waited for nor followed.
+    await using file = await open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    const status = await file.stat();
+    if (!status.isFile() || status.size > MAX_RECORD) return `${status.size} bytes`;
+    const bytes = Buffer.alloc(status.size);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+    return bytes.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (!NO_ENTRY.includes(codeOf(error) ?? '')) throw error;
+    return `cannot be read: ${codeOf(error)}`;
+  }
+}
 
 /** Undefined if there is no such file. */
 async function ifThere<T>(result: Promise<T>): Promise<T | undefined> {

@@ -51,6 +51,9 @@ export class HttpError extends Error {
   }
 }
 
+/** A response that is too long, or no JSON. */
+export class MalformedError extends Error {}
+
 /** Sends a request, and returns the JSON of its response. */
 export async function askJson(url: URL, options: HttpRequest): Promise<unknown> {
   const { timeout = TIMEOUT } = options;
@@ -59,7 +62,7 @@ export async function askJson(url: URL, options: HttpRequest): Promise<unknown> 
   const limit = new TimeLimit(timeout, () => late.abort()).unref();
   try {
     const response = await open(url, options, signal);
-    return JSON.parse(await textOf(response, options.maxText));
+    return parse(await textOf(response, options.maxText));
   } catch (error) {
     throw signal.aborted ? new Error(`no answer within ${timeout} ms`, { cause: error }) : error;
   } finally {
@@ -79,7 +82,7 @@ export async function askLines(
   for await (const text of response.setEncoding('utf8')) {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) if (line !== '') each(JSON.parse(line));
+    for (const line of lines) if (line !== '') each(parse(line));
     if (rest.length > MAX_TEXT) throw tooLong();
   }
   throw new Error('the response has ended');
@@ -122,4 +125,12 @@ async function textOf(response: IncomingMessage, most = MAX_TEXT): Promise<strin
   return text;
 }
 
-const tooLong = () => new Error('the response is too long');
+const tooLong = () => new MalformedError('the response is too long');
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new MalformedError(`the response is no JSON: ${text.slice(0, 64)}`, { cause });
+  }
+}

@@ -2,9 +2,9 @@ import { lookup } from 'node:dns/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { checkInteger, checkOptions, checkString, MAX_PORT, namesOf } from '../base/checks.js';
 import { invalidArgType } from '../base/errors.js';
-import { Agents, askJson } from './http.js';
+import { Agents, askJson, MalformedError } from './http.js';
 import { OwnEntries } from './own-entries.js';
-import { entryOf } from './records.js';
+import { entryOf, warnOnce } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
 
@@ -70,6 +70,12 @@ interface Seen {
   readonly at: number;
 }
 
+/** What a pod has answered. */
+interface Answer {
+  readonly host: string;
+  readonly entries: readonly StoredEntry[];
+}
+
 class PodStore implements DirectoryStore {
   readonly name: string;
   readonly #own: OwnEntries;
@@ -109,32 +115,73 @@ class PodStore implements DirectoryStore {
     const hosts = await this.#resolve(this.#service);
     const seen = this.#seen.get(group) ?? new Map<string, Seen>();
     this.#seen.set(group, seen);
-    await Promise.all(hosts.map((host) => this.#ask(host, group, seen)));
+    const at = performance.now();
+    const answers = await Promise.all(hosts.map((host) => this.#ask(host, group)));
+    takeRound(
+      seen,
+      group,
+      at,
+      answers.filter((answer) => answer !== undefined),
+    );
     const now = performance.now();
-    for (const [id, { entry, at }] of seen) if (now - at >= entry.ttl) seen.delete(id);
+    for (const [id, seenEntry] of seen)
+      if (now - seenEntry.at >= seenEntry.entry.ttl) seen.delete(id);
     return [...seen.values()].map(({ entry }) => entry);
   }
 
-  async #ask(host: string, group: string, seen: Map<string, Seen>): Promise<void> {
-    const at = performance.now();
-    const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${this.#port}`);
-    url.pathname = OwnEntries.pathOf(group);
+  /** The entries of a pod. Undefined if it does not answer, or answers nonsense: what was seen of it stays for its lease. */
+  async #ask(host: string, group: string): Promise<Answer | undefined> {
     let answer: unknown;
     try {
+      const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${this.#port}`);
+      url.pathname = OwnEntries.pathOf(group);
       answer = await askJson(url, { agents: this.#agents, timeout: TIMEOUT, maxText: MAX_TEXT });
-    } catch {
-      return; // the pod's entries stay for their lease
+    } catch (error) {
+      if (error instanceof MalformedError) {
+        warnOnce(`the pod ${host} has a malformed answer`, group, error.message);
+      }
+      return undefined;
     }
-    const entries = Object.entries(Object(answer)).flatMap(
-      ([id, record]) => entryOf(`the pod ${host}`, group, id, record) ?? [],
-    );
-    for (const [id, { host: of }] of seen) if (of === host) seen.delete(id);
-    for (const entry of entries) seen.set(entry.id, { entry, host, at });
+    const records = Object.entries(Object(answer));
+    const where = `the pod ${host}`;
+    return { host, entries: records.flatMap(([id, it]) => entryOf(where, group, id, it) ?? []) };
   }
 
   async close(): Promise<void> {
     this.#agents.close();
     await this.#own.close();
+  }
+}
+
+/**
+ * Takes the answers of one round. A pod has the ids that it had before, as long as it answers with them; another pod that
+ * claims them is ignored.
+ */
+function takeRound(
+  seen: Map<string, Seen>,
+  group: string,
+  at: number,
+  answers: readonly Answer[],
+): void {
+  const holders = new Map([...seen].map(([id, { host }]) => [id, host]));
+  const answered = new Set(answers.map(({ host }) => host));
+  for (const [id, { host }] of seen) if (answered.has(host)) seen.delete(id);
+  const found = answers.flatMap(({ host, entries }) =>
+    entries.map((entry) => ({ host, entry, at })),
+  );
+  const isHeld = ({ host, entry }: Seen) => holders.get(entry.id) === host;
+  for (const one of [...found.filter(isHeld), ...found.filter((one) => !isHeld(one))]) {
+    const { host, entry } = one;
+    const other = seen.get(entry.id);
+    if (other === undefined || !answered.has(other.host)) seen.set(entry.id, one);
+    // A pod may have several addresses.
+    else if (other.entry.address !== entry.address) {
+      warnOnce(
+        `the pod ${host} has the id of an entry of ${other.host} in ${group}`,
+        entry.id,
+        entry.id,
+      );
+    }
   }
 }
 

@@ -1,10 +1,13 @@
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
-import type { DirectoryStore, StoredEntry } from './store.js';
+import type { CheckedStore } from './checked-store.js';
+import type { StoredEntry } from './store.js';
 
 // Leases are renewed three times in their time, so that two renewals may fail.
 const RENEWALS = 3;
 const MAX_RETRY = 1000; // ms
+// A renewal that does not settle must leave time for another one. A service may take this long, whatever the lease.
+const MIN_TIMEOUT = 1000; // ms
 
 /** An entry that is renewed until stop(). */
 class Lease {
@@ -16,7 +19,7 @@ class Lease {
   readonly #outage: Outage;
   #isStopped = false;
 
-  constructor(store: DirectoryStore, group: string, entry: StoredEntry) {
+  constructor(store: CheckedStore, group: string, entry: StoredEntry) {
     this.group = group;
     this.entry = entry;
     this.#outage = new Outage(`renew the entry ${entry.id} of ${group} in ${store.name}`);
@@ -28,13 +31,14 @@ class Lease {
   }
 
   /** Renews the entry in time. After a failure, more often, so that it is back soon after the service. */
-  async renew(store: DirectoryStore): Promise<void> {
+  async renew(store: CheckedStore): Promise<void> {
     const interval = this.entry.ttl / RENEWALS;
+    const timeout = Math.max(interval, MIN_TIMEOUT);
     for (let wait = interval; ; ) {
       await this.#pause.for(wait);
       if (this.#isStopped) return;
       try {
-        await store.put(this.group, this.entry);
+        await store.put(this.group, this.entry, timeout);
         this.#outage.isOver();
         wait = interval;
       } catch (error) {
@@ -47,10 +51,10 @@ class Lease {
 
 /** The entries that this process has published. */
 export class Leases {
-  readonly #store: DirectoryStore;
+  readonly #store: CheckedStore;
   readonly #leases = new Map<string, Lease>();
 
-  constructor(store: DirectoryStore) {
+  constructor(store: CheckedStore) {
     this.#store = store;
   }
 

@@ -1,34 +1,80 @@
-// Entries as services keep them: JSON with the address and the lease.
+// Entries as services keep them: JSON with the address and the lease. Whoever may write to a service may write anything, so
+// what is not an entry is ignored with one warning.
 import { MAX_MILLISECONDS } from '../base/checks.js';
-import { isName } from '../base/directory.js';
+import { isAddress, isName } from '../base/directory.js';
 import type { StoredEntry } from './store.js';
+
+/** The maximum size of a record in bytes. An address has at most six bytes for each of its characters. */
+export const MAX_RECORD = 2 ** 19;
 
 export const recordOf = ({ address, ttl }: StoredEntry): string => JSON.stringify({ address, ttl });
 
-const MAX_WARNED = 1000;
-const warned = new Set<string>();
-
-/** The entry of a record. Undefined, with a warning, if the record is malformed. */
-export function entryOf(where: string, group: string, id: string, record: unknown) {
+/** The entry of a record: an object, or its JSON. Undefined, with a warning, if the record is malformed. */
+export function entryOf(
+  where: string,
+  group: string,
+  id: unknown,
+  record: unknown,
+): StoredEntry | undefined {
   const entry = parse(id, record);
-  if (entry === undefined)
-    warnOnce(`${where} has a malformed entry in ${group}`, `${id} ${record}`);
+  if (entry === undefined) ignore(where, group, id, record);
   return entry;
 }
 
-function parse(id: string, record: unknown): StoredEntry | undefined {
+/** The entries of what a store has returned. */
+export function entriesOf(where: string, group: string, found: unknown): readonly StoredEntry[] {
+  if (!Array.isArray(found)) throw new TypeError('list() must resolve to an array of entries');
+  return found.flatMap((entry) => {
+    try {
+      return entryOf(where, group, entry.id, entry) ?? [];
+    } catch {
+      ignore(where, group, '', entry);
+      return [];
+    }
+  });
+}
+
+function parse(id: unknown, record: unknown): StoredEntry | undefined {
   try {
-    const { address, ttl } = typeof record === 'string' ? JSON.parse(record) : Object(record);
+    const isText = typeof record === 'string';
+    if (isText && record.length > MAX_RECORD) return undefined;
+    const { address, ttl } = isText ? JSON.parse(record) : Object(record);
     const isLease = typeof ttl === 'number' && ttl > 0 && ttl <= MAX_MILLISECONDS;
-    return isName(id) && typeof address === 'string' && isLease ? { id, address, ttl } : undefined;
+    return isName(id) && isAddress(address) && isLease ? { id, address, ttl } : undefined;
   } catch {
     return undefined;
   }
 }
 
-function warnOnce(text: string, details: string): void {
-  const warning = `${text}, which is ignored: ${JSON.stringify(details.slice(0, 64))}`;
-  if (warned.has(warning) || warned.size >= MAX_WARNED) return;
-  warned.add(warning);
-  process.emitWarning(warning, 'LibfabricWarning');
+function ignore(where: string, group: string, id: unknown, record: unknown): void {
+  const name = textOf(id);
+  warnOnce(`${where} has a malformed entry in ${group}`, name, `${name} ${textOf(record)}`);
+}
+
+const MAX_WARNED = 1000;
+const MAX_DETAILS = 64; // characters
+const warned = new Set<string>();
+
+/**
+ * Warns of what is ignored, once in a process.
+ *
+ * @param what identifies the reason, with `where`.
+ */
+export function warnOnce(where: string, what: string, details: string): void {
+  const key = `${where} ${what}`;
+  if (warned.has(key) || warned.size >= MAX_WARNED) return;
+  warned.add(key);
+  process.emitWarning(
+    `${where}, which is ignored: ${JSON.stringify(details.slice(0, MAX_DETAILS))}`,
+    'LibfabricWarning',
+  );
+}
+
+/** The begin of any value as text. */
+function textOf(value: unknown): string {
+  try {
+    return String(value).slice(0, 200);
+  } catch {
+    return typeof value;
+  }
 }

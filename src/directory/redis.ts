@@ -1,6 +1,6 @@
 import { checkObject, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
-import { entryOf, recordOf } from './records.js';
+import { entryOf, MAX_RECORD, recordOf } from './records.js';
 import { RedisClient } from './redis-client.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
@@ -17,6 +17,7 @@ export interface RedisDirectoryOptions extends StoredDirectoryOptions {
 
 const NAMES = namesOf<RedisDirectoryOptions>({ url: 1, prefix: 1, client: 1, interval: 1 });
 const INTERVAL = 5000; // ms
+const ROUNDING = 1; // ms
 
 /**
  * A directory in one Redis server, 5.0 or newer, by the package `redis`, 5 or newer, which the program installs. The
@@ -50,8 +51,22 @@ redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])${TELL}`;
 const REMOVE = `${SWEEP}
 changes = changes + redis.call('ZREM', KEYS[1], ARGV[2])
 redis.call('HDEL', KEYS[2], ARGV[2])${TELL}`;
+// An entry is a record with a lease. ARGV[2] is the maximum size of a record: larger ones stay where they are.
 const LIST = `${SWEEP}${TELL}
-return redis.call('HGETALL', KEYS[2])`;
+local leases = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+local found = {}
+for i = 1, #leases, 2 do
+  local id = leases[i]
+  local isSmall = #id <= 200 and redis.call('HSTRLEN', KEYS[2], id) <= tonumber(ARGV[2])
+  found[#found + 1] = string.sub(id, 1, 200)
+  found[#found + 1] = isSmall and redis.call('HGET', KEYS[2], id) or ''
+  found[#found + 1] = tostring(leases[i + 1] - now)
+end
+return found`;
+// ARGV[2] is an entry, ARGV[3] its lease.
+const SHORTEN = `${SWEEP}${TELL}
+local ends = redis.call('ZSCORE', KEYS[1], ARGV[2])
+if ends and ends - now > tonumber(ARGV[3]) then redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2]) end`;
 
 class RedisStore implements DirectoryStore {
   readonly name: string;
@@ -76,11 +91,22 @@ class RedisStore implements DirectoryStore {
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {
-    const pairs = await this.#run(LIST, group);
-    const texts = Array.isArray(pairs) ? pairs.map(String) : [];
-    return texts.flatMap((id, i) =>
-      i % 2 === 0 ? (entryOf(this.name, group, id, texts[i + 1]) ?? []) : [],
-    );
+    const found = await this.#run(LIST, group, String(MAX_RECORD));
+    const texts = Array.isArray(found) ? found.map(String) : [];
+    const entries: StoredEntry[] = [];
+    for (let i = 0; i < texts.length; i += 3) {
+      const [id, record, left] = texts.slice(i, i + 3) as [string, string, string];
+      const entry = entryOf(this.name, group, id, record);
+      if (entry === undefined) continue;
+      entries.push(entry);
+      if (!(Number(left) <= entry.ttl + ROUNDING)) await this.#shorten(group, entry);
+    }
+    return entries;
+  }
+
+  /** After a step of the server's clock back, a lease would last until the clock is where it was. */
+  async #shorten(group: string, { id, ttl }: StoredEntry): Promise<void> {
+    await this.#run(SHORTEN, group, id, String(Math.ceil(ttl)));
   }
 
   follow(group: string, changed: () => void, signal: AbortSignal): Promise<void> {

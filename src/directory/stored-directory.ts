@@ -13,6 +13,7 @@ import {
 } from '../base/directory.js';
 import { closed } from '../base/errors.js';
 import { within } from '../base/wait-options.js';
+import { CheckedStore } from './checked-store.js';
 import { failed } from './errors.js';
 import { Leases } from './leases.js';
 import type { DirectoryStore } from './store.js';
@@ -20,7 +21,6 @@ import { Watching } from './watching.js';
 
 const UNCLONEABLE = uncloneable('a directory belongs to its thread: make another one there');
 const WATCH = namesOf<WatchOptions>({ signal: 1 });
-// Longer than the stores' own timeouts, for a store that has none.
 const TIMEOUT = 15_000; // ms
 
 /** Options of all directories. */
@@ -44,7 +44,7 @@ export class StoredDirectory implements Directory, AsyncDisposable {
   readonly uncloneable = UNCLONEABLE;
   /** @internal */
   readonly name: string;
-  readonly #store: DirectoryStore;
+  readonly #store: CheckedStore;
   readonly #interval: number;
   readonly #leases: Leases;
   readonly #watches = new Set<Arrivals<readonly DirectoryEntry[]>>();
@@ -58,10 +58,10 @@ export class StoredDirectory implements Directory, AsyncDisposable {
       options,
       namesOf<StoredDirectoryOptions>({ interval: 1 }),
     );
-    this.#store = store;
+    this.#store = new CheckedStore(store);
     this.name = store.name;
     this.#interval = checkInterval(interval);
-    this.#leases = new Leases(store);
+    this.#leases = new Leases(this.#store);
   }
 
   /** @internal The number of watches. */
@@ -107,7 +107,8 @@ export class StoredDirectory implements Directory, AsyncDisposable {
    */
   async lookup(group: string): Promise<readonly DirectoryEntry[]> {
     this.#checkOpen();
-    const found = await this.#call('lookup', this.#store.list(checkName('group', group)));
+    const name = checkName('group', group);
+    const found = await this.#call('lookup', this.#store.list(name));
     return found.map(({ id, address }) => ({ id, address })).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
@@ -149,7 +150,7 @@ export class StoredDirectory implements Directory, AsyncDisposable {
     for (const watching of this.#watchings) watching.stop();
     for (const arrivals of this.#watches) arrivals.end();
     await this.#call('close', this.#leases.close()).catch(() => {});
-    await this.#store.close();
+    await this.#call('close', this.#store.close());
   }
 
   /** Closes the directory: `await using`. */

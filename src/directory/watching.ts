@@ -2,7 +2,7 @@ import type { DirectoryEntry } from '../base/directory.js';
 import { DirectoryView } from '../base/directory-view.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
-import type { DirectoryStore } from './store.js';
+import type { CheckedStore } from './checked-store.js';
 
 const RETRY = 500; // ms
 // A list that is this much too late counts as an outage: the process or the service was stopped.
@@ -13,7 +13,7 @@ const MAX_PACE = 1000; // ms
 
 /** Keeps a view of a group up to date until stop(). */
 export class Watching {
-  readonly #store: DirectoryStore;
+  readonly #store: CheckedStore;
   readonly #group: string;
   readonly #interval: number;
   readonly #changed: (entries: readonly DirectoryEntry[]) => void;
@@ -28,7 +28,7 @@ export class Watching {
 
   /** @param interval the milliseconds between lists, besides those after reported changes. */
   constructor(
-    store: DirectoryStore,
+    store: CheckedStore,
     group: string,
     interval: number,
     changed: (entries: readonly DirectoryEntry[]) => void,
@@ -74,7 +74,7 @@ export class Watching {
     }
   }
 
-  #update(found: Awaited<ReturnType<DirectoryStore['list']>>, now: number): void {
+  #update(found: Awaited<ReturnType<CheckedStore['list']>>, now: number): void {
     if (now - this.#lastList > this.#interval + LATE) this.#view.interrupted();
     this.#lastList = now;
     const hasChanged = this.#view.update(found, now);
@@ -87,7 +87,7 @@ export class Watching {
     if (follow === undefined) return;
     const { signal } = this.#ending;
     while (!this.#isStopped) {
-      await follow.call(this.#store, this.#group, () => this.#pause.wake(), signal).catch(() => {});
+      await follow(this.#group, () => this.#pause.wake(), signal).catch(() => {});
       if (this.#isStopped) return;
       this.#view.interrupted();
       await this.#again.for(RETRY);

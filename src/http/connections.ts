@@ -35,6 +35,7 @@ export class Connections {
     met.connections.add(connection);
     connection.once('close', () => {
       met.connections.delete(connection);
+      peer.doubt(); // what is open with a client that has died should not wait for its silence
       if (this.#met.get(peer) === met) this.#left(peer, met);
     });
   }

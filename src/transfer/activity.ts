@@ -1,10 +1,11 @@
 import { Trace } from '../base/trace.js';
 import type { TransferStats } from '../diagnostics/transfer-state.js';
 import type { Queue } from './admission.js';
+import type { Arrival } from './arrival.js';
 import { type Owner, offerArrived, offerOpen, offerReleased } from './channels.js';
 import type { NativeEvents } from './native-events.js';
 import type { Notifications } from './notifications.js';
-import type { Arrival, Offer } from './offer.js';
+import type { Offer } from './offer.js';
 import type { TransferReport } from './report.js';
 import { type TransferTrace, tracedTransfers } from './tracing.js';
 import type { Transfer } from './transfer.js';

@@ -2,8 +2,9 @@
 // `hasSubscribers`.
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { TraceEvent } from '../base/trace.js';
+import type { Arrival } from './arrival.js';
 import type { FallbackEvent, PeerEvent, RailErrorEvent, RailEvent } from './engine-events.js';
-import type { Arrival, Offer } from './offer.js';
+import type { Offer } from './offer.js';
 import type { TransferTraceMessage } from './tracing.js';
 import type { TransferEngine } from './transfer-engine.js';
 

@@ -3,8 +3,10 @@
  *
  * @module
  */
+
 export type { Metrics } from '../diagnostics/prometheus.js';
 export type { Access, RailState, TransferStats } from '../diagnostics/transfer-state.js';
+export type { Arrival } from './arrival.js';
 
 import './inspect.js';
 
@@ -49,7 +51,7 @@ export type { MemoryPart, StreamRange, TransferMemory } from './memory.js';
 export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
-export type { Arrival, Offer, OfferOptions } from './offer.js';
+export type { Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';
 export type { Progress } from './progress.js';
 export type { AllocateMemoryOptions, RegisterMemoryOptions } from './registration.js';

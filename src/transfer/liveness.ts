@@ -1,10 +1,12 @@
 import { withoutContext } from '../base/async-context.js';
+import { TimeLimit } from '../base/time-limit.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** Milliseconds within which a peer that has died is lost, if the engine's option names no others. */
 export const LIVENESS = 5000;
 /** The most milliseconds that a peer stays connected although the provider reports errors of all rails to it. */
 export const CUT_TIMEOUT = 2000;
+const DOUBT_TIMEOUT = 1000; // ms
 // Checks within the limit, and those without a sign of life until a peer is silent or lost. A sign of life counts from
 // the check after it, and checks may be late.
 const CHECKS = 10;
@@ -32,6 +34,8 @@ export class Life {
   /** Whether it is lost because nothing came from it. */
   wasSilent = false;
   checks = 0;
+  /** Whether the peer must answer soon, because a connection of its program has ended. */
+  isDoubted = false;
 }
 
 /** What the checks do. */
@@ -107,14 +111,15 @@ export class Liveness {
   #checkPeer(peer: RemoteEngine, passed: number): void {
     const { life } = peer;
     const heard = this.#actions.heard(peer);
+    if (heard) life.isDoubted = false;
     life.quiet = heard || life.open === 0 ? 0 : life.quiet + passed;
     life.cutFor = life.cut === undefined ? 0 : life.cutFor + passed;
     if (life.cut !== undefined && life.cutFor >= this.#cutTimeout) {
       this.#lose(peer, `no rail reaches it: ${life.cut}`, false);
     } else if (life.quiet > this.#lostAfter) {
-      this.#lose(peer, silence(life), true);
+      this.#lose(peer, silence(life.quiet), true);
     } else if (life.quiet > this.#silentAfter && peer.state === 'connected') {
-      this.#actions.change(peer, 'silent', silence(life));
+      this.#actions.change(peer, 'silent', silence(life.quiet));
     }
     life.checks = life.quiet === 0 ? 0 : life.checks + 1;
     const mayProbe = this.#limit !== Number.POSITIVE_INFINITY && life.open > 0;
@@ -135,6 +140,38 @@ export class Liveness {
     peer.life.quiet = 0;
     const isCut = peer.state === 'lost' && !peer.life.wasSilent && peer.life.cut !== undefined;
     if (!isCut) this.#connect(peer, 'it has answered');
+  }
+
+  /** Something else shows that the peer may have died. If it does not answer soon, it is lost. */
+  doubt(peer: RemoteEngine): void {
+    const { life } = peer;
+    if (life.isDoubted || life.open === 0 || life.isForgotten || peer.state === 'lost') return;
+    if (peer.hasEnded) {
+      this.#lose(peer, 'its process has ended', true);
+      return;
+    }
+    if (this.#limit === Number.POSITIVE_INFINITY) return;
+    life.isDoubted = true;
+    this.#actions.heard(peer); // what came before shows nothing
+    this.#actions.probe(peer);
+    this.#awaitAnswer(peer);
+  }
+
+  #awaitAnswer(peer: RemoteEngine): void {
+    const timeout = Math.min(this.#limit, DOUBT_TIMEOUT);
+    const expired = () => {
+      const { life } = peer;
+      const isOver = life.open === 0 || life.isForgotten || peer.state === 'lost';
+      if (!isOver && life.isDoubted && !this.#actions.heard(peer)) {
+        if (this.#actions.deaf()) {
+          this.#awaitAnswer(peer);
+          return;
+        }
+        this.#lose(peer, `a connection of its program has ended, and ${silence(timeout)}`, true);
+      } else life.quiet = 0;
+      life.isDoubted = false;
+    };
+    withoutContext(() => new TimeLimit(timeout, expired).unref());
   }
 
   /** The provider reports errors of all rails to a peer. */
@@ -160,4 +197,4 @@ export class Liveness {
   }
 }
 
-const silence = ({ quiet }: Life) => `nothing has come from it for ${Math.round(quiet)} ms`;
+const silence = (quiet: number) => `nothing has come from it for ${Math.round(quiet)} ms`;

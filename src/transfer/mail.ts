@@ -3,7 +3,7 @@ import { native } from '../contract/native.js';
 import { byChannel, type Channel } from './confirmations.js';
 import type { NativeEvents } from './native-events.js';
 import { Outbox, Taken } from './outbox.js';
-import type { PeerContext } from './remote-engine.js';
+import type { PeerContext, RemoteEngine } from './remote-engine.js';
 
 const CLOSED = 'the transfer engine was closed';
 
@@ -70,6 +70,14 @@ export class Mail {
   lost(identity: bigint, detail: string): void {
     const outboxes = this.#outboxes.get(identity) ?? {};
     for (const outbox of Object.values<Outbox>(outboxes)) outbox.fail('FI_ECONNRESET', detail);
+  }
+
+  /** A peer was closed. Its messages that are not confirmed are given up. */
+  forget(peer: RemoteEngine): void {
+    const outboxes = this.#outboxes.get(peer.identity) ?? {};
+    for (const outbox of Object.values<Outbox>(outboxes)) {
+      outbox.forget(peer, 'the peer was closed before its program took the message');
+    }
   }
 
   /** Resolves when all messages to a peer are sent, including the engine's own, or after `timeout` ms. */

@@ -40,15 +40,17 @@ export class Members {
   }
 
   #admit(id: string, address: string): void {
-    if (this.#ignored.has(id) && this.#ignored.get(id) === address) return;
-    this.#ignored.delete(id);
+    const wasIgnored = this.#ignored.has(id);
+    if (wasIgnored && this.#ignored.get(id) === address) return;
     try {
       const peer = peerAt(this.#parts, address, id);
+      this.#ignored.delete(id);
       peer.holders.add(this);
       this.#listed.set(id, peer);
       this.#show(peer, '');
     } catch (error) {
       this.#ignored.set(id, address);
+      if (wasIgnored) return; // one warning for an entry, whatever it says next
       const entry = isName(id) ? id : JSON.stringify(String(id).slice(0, 64));
       process.emitWarning(
         `the entry ${entry} of ${this.#name} is ignored: ${(error as Error).message}`,

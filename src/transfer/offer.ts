@@ -5,8 +5,9 @@ import { TimeLimit } from '../base/time-limit.js';
 import { type Handle, type NativeOffer, native } from '../contract/native.js';
 import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
+import { type Arrival, arrivalOf } from './arrival.js';
 import { errnoOf, LOST_HINT, TransferError } from './errors.js';
-import type { MemoryPart, TransferMemory } from './memory.js';
+import type { MemoryPart } from './memory.js';
 import type { OfferListener } from './native-events.js';
 import type { RemoteEngine } from './remote-engine.js';
 
@@ -45,36 +46,6 @@ const ARRIVAL_TIMEOUT = 250;
 export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
   readonly part: MemoryPart;
   readonly token: string;
-}
-
-/** The bytes that have arrived, or that the peer has read. */
-export interface Arrival {
-  /**
-   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its memory. Throws
-   * ERR_INVALID_STATE for memory of a device.
-   */
-  readonly bytes: Uint8Array;
-  /** Bytes that the peer has sent, or read. */
-  readonly length: number;
-  /** The notification that arrived with the bytes. */
-  readonly notification: Uint8Array | undefined;
-}
-
-/** The arrival of bytes in memory of a device. */
-class DeviceArrival implements Arrival {
-  readonly #memory: TransferMemory;
-  readonly length: number;
-  readonly notification: Uint8Array | undefined;
-
-  constructor(memory: TransferMemory, length: number, notification: Uint8Array | undefined) {
-    this.#memory = memory;
-    this.length = length;
-    this.notification = notification;
-  }
-
-  get bytes(): Uint8Array {
-    return this.#memory.bytes;
-  }
 }
 
 /**
@@ -160,6 +131,19 @@ export class Offer implements AsyncIterable<Arrival> {
     return this.end('the offer was closed');
   }
 
+  /**
+   * Ends the offer now, and waits for nobody, for example because the peer seems to be dead and the program tries another
+   * one: the token becomes void, and `arrived` rejects with FI_ECANCELED, also if the bytes have arrived and only the peer knows it
+   * yet. The memory belongs to the peer until `released` resolves. Does nothing after `released`.
+   */
+  revoke(): void {
+    const errno = errnoOf('FI_ECANCELED');
+    const detail = 'the offer was revoked';
+    const isEnding = this.#ending !== undefined && this.#failure === undefined; // by close(), which waits for the peer
+    if (this.#void(errno, detail)) this.#giveUp(errno, detail, 0);
+    else if (isEnding && !this.#isReleased) this.#giveUp(errno, detail, ARRIVAL_TIMEOUT);
+  }
+
   /** @internal */
   end(why: string): Promise<void> {
     this.#end(errnoOf('FI_ECANCELED'), why);
@@ -172,18 +156,20 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #end(errno: number, detail: string): void {
-    if (!this.#revoke(errno, detail)) return;
-    this.#limit = new TimeLimit(ARRIVAL_TIMEOUT, () => this.#giveUp(errno, detail)).unref();
+    if (!this.#void(errno, detail)) return;
+    this.#limit = new TimeLimit(ARRIVAL_TIMEOUT, () =>
+      this.#giveUp(errno, detail, ARRIVAL_TIMEOUT),
+    ).unref();
   }
 
   // The peer is lost, and sends no answer.
   #lost(detail: string): void {
     const errno = errnoOf('FI_ECONNRESET');
-    if (this.#revoke(errno, detail)) this.#giveUp(errno, detail);
+    if (this.#void(errno, detail)) this.#giveUp(errno, detail, 0);
   }
 
   // Returns false if the offer has ended already.
-  #revoke(errno: number, detail: string): boolean {
+  #void(errno: number, detail: string): boolean {
     if (this.closed) return false;
     this.#ending = { errno, detail };
     this.#limit.clear();
@@ -191,17 +177,20 @@ export class Offer implements AsyncIterable<Arrival> {
     return true;
   }
 
-  #giveUp(errno: number, detail: string): void {
+  /** @param waited the milliseconds since the offer has ended, at least. */
+  #giveUp(errno: number, detail: string, waited: number): void {
+    this.#limit.clear();
     this.#fail(errno, detail);
     if (this.#opened.fences) this.#withdraw();
-    else this.#withdrawLater();
+    else this.#withdrawLater(WITHDRAW_DELAY - waited);
   }
 
   // A peer that goes on after it was stopped has the whole time.
-  #withdrawLater(): void {
+  #withdrawLater(delay: number): void {
     const { mayBeStopped } = this.to;
-    this.#limit = new TimeLimit(WITHDRAW_DELAY - ARRIVAL_TIMEOUT, () => {
-      if (mayBeStopped || this.to.mayBeStopped || this.#mayCopy()) this.#withdrawLater();
+    this.#limit = new TimeLimit(delay, () => {
+      if (mayBeStopped || this.to.mayBeStopped || this.#mayCopy())
+        this.#withdrawLater(WITHDRAW_DELAY);
       else this.#withdraw();
     }).unref();
   }
@@ -213,7 +202,7 @@ export class Offer implements AsyncIterable<Arrival> {
   /** @internal */
   readonly listener: OfferListener = {
     arrived: (bytes, notification) =>
-      this.#context.run(() => this.#arrived(this.#arrival(bytes, notification))),
+      this.#context.run(() => this.#arrived(arrivalOf(this.part, bytes, notification))),
     failed: (status) => this.#fail(status, 'the transfer of the peer has failed or was aborted'),
     broken: (status, text) => this.#end(status, text),
     released: () => {
@@ -280,18 +269,6 @@ export class Offer implements AsyncIterable<Arrival> {
    */
   [Symbol.asyncIterator](): Reader<Arrival> {
     return new Reader(this.#arrivals);
-  }
-
-  // A transfer whose length the peer has announced may be shorter than the part.
-  #arrival(announced: number, notification: Uint8Array | undefined): Arrival {
-    const { part } = this;
-    const length = Math.min(announced, part.length);
-    if (part.memory.device !== undefined)
-      return new DeviceArrival(part.memory, length, notification);
-    const { bytes: all } = part.memory; // its lease may have been released
-    const start = part.pieces[0] as number;
-    const bytes = part.contiguous ? all.subarray(start, start + length) : all;
-    return { bytes, length, notification };
   }
 }
 

@@ -1,5 +1,5 @@
 import { withoutContext } from '../base/async-context.js';
-import { countAsHandled, isCancellation } from '../base/cancellation.js';
+import { asCancellation, countAsHandled, isCancellation } from '../base/cancellation.js';
 import { Deferred } from '../base/deferred.js';
 import { Fifo } from '../base/fifo.js';
 import { TimeLimit } from '../base/time-limit.js';
@@ -153,14 +153,36 @@ export class Outbox {
     this.#end();
   }
 
+  /** Rejects the messages to a peer that is closed. Those to the same engine, opened again, go on. */
+  forget(peer: RemoteEngine, detail: string): void {
+    this.flush();
+    const errno = errnoOf('FI_ECANCELED');
+    for (const [sequence, packet] of this.#sent) {
+      if (packet.peer !== peer) continue;
+      this.#remove(sequence, packet);
+      this.#reject(packet, errno, detail, true, asCancellation);
+    }
+    for (const packet of this.#waiting.takeAll()) {
+      if (packet.peer === peer) this.#reject(packet, errno, detail, false, asCancellation);
+      else this.#waiting.add(packet);
+    }
+    this.#progress();
+  }
+
   #failWaiting(status: number, detail: string): void {
     if (!this.#draft.isEmpty) this.#waiting.add(this.#draft.end(false));
     for (const packet of this.#waiting.takeAll()) this.#reject(packet, status, detail, false);
   }
 
-  #reject({ peer, messages }: Packet, status: number, detail: string, ambiguous: boolean): void {
+  #reject(
+    { peer, messages }: Packet,
+    status: number,
+    detail: string,
+    ambiguous: boolean,
+    as = (error: TransferError) => error,
+  ): void {
     for (const { promise, reject } of messages) {
-      const error = this.#failure(status, detail, ambiguous);
+      const error = as(this.#failure(status, detail, ambiguous));
       if (isCancellation(error)) countAsHandled(promise);
       reject(error);
     }

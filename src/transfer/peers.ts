@@ -1,3 +1,4 @@
+import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
 import type { EngineAddress } from './address.js';
 import { Addresses } from './addresses.js';
@@ -7,6 +8,9 @@ import { type PeerContext, RemoteEngine } from './remote-engine.js';
 
 /** Milliseconds to wait for the messages to a peer that is forgotten, or to all peers when the engine closes. */
 export const FLUSH_TIMEOUT = 1000;
+
+// The same, after messages were given up.
+const LAST_TIMEOUT = 250; // ms
 
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
@@ -64,12 +68,18 @@ export class Peers {
     const { context, inbox } = this.#options;
     this.#known.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
+    let timeout = FLUSH_TIMEOUT;
+    const limit = new TimeLimit(timeout, () => {
+      context.mail.forget(peer);
+      timeout = LAST_TIMEOUT;
+    }).unref();
     await unused;
+    limit.clear();
     peer.life.isForgotten = true;
     peer.unmap();
     if (!context.isOpen()) return;
     if (inbox.has(peer.identity) || native.transferMet(peer.handle)) peer.takeNoMore();
-    await context.mail.flush(peer.handle, FLUSH_TIMEOUT);
+    await context.mail.flush(peer.handle, timeout);
     native.transferForget(context.handle, peer.handle);
     if (context.isOpen()) await addresses.remove();
   }

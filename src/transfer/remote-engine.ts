@@ -182,6 +182,11 @@ export class RemoteEngine {
     return peer;
   }
 
+  /** @internal A connection of the peer's program has ended. If the peer does not answer soon, it is lost. */
+  doubt(): void {
+    if (this.#context.isOpen()) this.#context.liveness.doubt(this);
+  }
+
   /** @internal Called when transfers or messages start (> 0) or stop (< 0) using the peer. */
   used(change: number): void {
     this.#uses += change;
@@ -198,7 +203,8 @@ export class RemoteEngine {
 
   /**
    * Forgets the peer. New transfers and messages are refused. When those in flight have ended, the
-   * peer's addresses are removed and the promise resolves. Meanwhile, engine.peer() may open the peer again.
+   * peer's addresses are removed and the promise resolves. Messages that the peer has not taken 1,000 ms later reject with
+   * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.#close());

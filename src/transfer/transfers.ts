@@ -15,6 +15,7 @@ import { checkGrant, type Grant, isGrant, nativeGrantOf } from './token.js';
 import { Transfer } from './transfer.js';
 import type { TransferOptions } from './transfer-options.js';
 import { type CheckedOptions, checkTransferOptions } from './transfer-options.js';
+import { UsedTokens } from './used-tokens.js';
 
 /** The arguments of a write or a read. */
 interface CheckedTransfer {
@@ -31,7 +32,9 @@ export class Transfers {
   readonly #peer: RemoteEngine;
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
-  readonly #inSeries = new Set<number>(); // the serial numbers of grants
+  // The serial numbers of grants.
+  readonly #inSeries = new Set<number>();
+  readonly #afterSeries = new UsedTokens();
 
   constructor(peer: RemoteEngine, context: PeerContext, mappings: Mappings | undefined) {
     this.#peer = peer;
@@ -76,7 +79,7 @@ export class Transfers {
   ): Series {
     this.#peer.checkOpen();
     const checked = checkTransferOptions(access, options);
-    const grant = this.grant(access, token);
+    const grant = this.grantOfSeries(access, token);
     this.#inSeries.add(grant.serial);
     return new Series(nativeGrantOf(grant), {
       slices: (pieces) => native.transferSlices(this.#context.handle, pieces, grant.slice),
@@ -84,6 +87,7 @@ export class Transfers {
         this.begin({ access, part, length: part.length, grant, options: checked }, range),
       conclude: (end) => {
         this.#inSeries.delete(grant.serial);
+        this.#afterSeries.add(`${grant.serial}`, grant.expires);
         concluded();
         if (!this.#context.isOpen()) return;
         native.transferConclude(this.#context.handle, {
@@ -104,6 +108,13 @@ export class Transfers {
       throw invalidArgValue('token', 'is from another engine');
     checkGrant(grant, access);
     if (this.#inSeries.has(grant.serial)) throw offerEnded();
+    return grant;
+  }
+
+  /** The same. Refuses at once what would otherwise be refused with the first bytes: a token whose series has ended. */
+  grantOfSeries(access: Access, token: string | Grant): Grant {
+    const grant = this.grant(access, token);
+    if (this.#afterSeries.has(`${grant.serial}`)) throw offerEnded();
     return grant;
   }
 

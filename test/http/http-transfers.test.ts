@@ -1,6 +1,7 @@
 // libfabric/http: engines meet, and exchange tokens, in the headers of HTTP.
 import '../support/softefa.js';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import {
   connect as connectHttp2,
@@ -9,6 +10,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import express from 'express';
 import fastify from 'fastify';
 import { type AnyRequest, type AnyResponse, transferClient, transferServer } from 'libfabric/http';
@@ -16,6 +18,7 @@ import { TransferEngine } from 'libfabric/transfer';
 import { Agent, fetch as fetchUndici, request as requestUndici } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
+import { settle } from '../support/settle.js';
 
 const BYTES = pattern(100_000);
 const options = { provider: 'tcp', node: '127.0.0.1' };
@@ -199,6 +202,27 @@ test('a client is forgotten some time after its last connection, and may come ba
   await transfers.close();
   expect([transfers.clients, peers.at(-1)]).toMatchObject([0, { closed: true }]);
   await again.close();
+});
+
+test('the stream of a client whose process is killed ends when its connection does, whatever the liveness', async () => {
+  const engine = await openEngine({ liveness: 600_000 });
+  const seen = new EventEmitter();
+  const server = createServer(async (request, response) => {
+    const client = await transfers.clientOf(request, response);
+    if (client === undefined) return;
+    const incoming = engine.incoming({ from: client.peer });
+    client.reply(incoming);
+    response.end();
+    incoming.on('data', () => seen.emit('data'));
+    incoming.on('error', (error) => seen.emit('ended', error));
+  });
+  const transfers = transferServer(engine, server);
+  const program = fileURLToPath(new URL('../programs/http-uploader.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program, await urlOf(server)], { stdio: 'inherit' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await settle(once(seen, 'data'));
+  child.kill('SIGKILL');
+  expect(await settle(once(seen, 'ended'))).toMatchObject([{ code: 'FI_ECONNRESET' }]);
 });
 
 test('a server that was restarted is met again, and one without libfabric is reported', async () => {

@@ -48,16 +48,32 @@ const BETWEEN: Record<string, (engines: Engines) => Ends | Promise<Ends>> = {
   },
   'memory.writable() to memory.readable()': async ({ b }) => {
     const memory = await b.allocate(MOST);
-    let length = 0;
-    const writable = memory.writable();
-    const { _write } = writable;
-    writable._write = (bytes: Buffer, encoding, callback) => {
-      length += bytes.length;
-      _write.call(writable, bytes, encoding, callback);
+    const { writable, length } = countedWritable(memory);
+    return { writable, readable: () => readableOf(memory, length()), isLater: true };
+  },
+  'memory.writable() to transfer.readable() of a peer': async ({ a, b, toA, toB }) => {
+    const [theirs, ours] = [await b.allocate(MOST), await a.allocate(MOST)];
+    const { writable, length } = countedWritable(theirs);
+    const readable = async () => {
+      if (length() === 0) return readableOf(ours, 0);
+      const offer = await theirs.slice(0, length()).offer({ access: 'read', to: toA });
+      return toB.read(offer.token, ours.slice(0, length())).readable();
     };
-    return { writable, readable: () => readableOf(memory, length), isLater: true };
+    return { writable, readable, isLater: true };
   },
 };
+
+/** A writable of memory, and the bytes that were written to it. */
+function countedWritable(memory: TransferMemory) {
+  let length = 0;
+  const writable = memory.writable();
+  const { _write } = writable;
+  writable._write = (bytes: Buffer, encoding, callback) => {
+    length += bytes.length;
+    _write.call(writable, bytes, encoding, callback);
+  };
+  return { writable, length: () => length };
+}
 
 const readableOf = (memory: TransferMemory, length: number): Readable =>
   length === 0 ? Readable.from([], { objectMode: false }) : memory.readable({ end: length });

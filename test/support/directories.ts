@@ -1,7 +1,8 @@
 // Directories of each kind, with what stands for an outage of the service.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server as HttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +18,8 @@ export interface Service {
   /** Makes the service unreachable. */
   fail(): Promise<void>;
   restore(): Promise<void>;
+  /** Writes records without the package, by their ids. Their leases are long. */
+  write(group: string, records: Readonly<Record<string, string>>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -25,12 +28,17 @@ const newFolder = () => mkdtempSync(join(tmpdir(), 'libfabric-directory-'));
 export async function folderService(): Promise<Service> {
   const parent = newFolder();
   const folder = join(parent, 'shared');
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(folder);
   return {
     making: () => ({ kind: 'folder', folder, interval: 100 }),
     fail: async () => renameSync(folder, `${folder}-away`),
     restore: async () => renameSync(`${folder}-away`, folder),
+    write: async (group, records) => {
+      mkdirSync(join(folder, group), { recursive: true });
+      for (const [id, record] of Object.entries(records)) {
+        writeFileSync(join(folder, group, id), record);
+      }
+    },
     stop: async () => rmSync(parent, { recursive: true }),
   };
 }
@@ -39,11 +47,25 @@ export async function folderService(): Promise<Service> {
 export async function kubernetesService(): Promise<Service> {
   const folder = newFolder();
   const records = join(folder, 'records');
-  const { writeFileSync } = await import('node:fs');
   const hosts = Array.from({ length: 9 }, (_, i) => `127.0.0.${i + 1}`);
   const restore = async () => writeFileSync(records, JSON.stringify(hosts));
   await restore();
   const port = await freePort();
+  const pods: HttpServer[] = [];
+  // Each record is of a pod of its own: one that is too long hides the others of its pod.
+  const write: Service['write'] = async (group, written) => {
+    for (const record of Object.entries(written)) {
+      const text = JSON.stringify(Object.fromEntries([record]));
+      const pod = createServer((request, response) =>
+        response.end(request.url?.endsWith(`/${group}`) ? text : '{}'),
+      );
+      const host = `127.0.0.${hosts.push('') + 10}`;
+      hosts.splice(-1, 1, host);
+      pods.push(pod);
+      await once(pod.listen(port, host), 'listening');
+    }
+    await restore();
+  };
   return {
     making: (host) => ({
       kind: 'kubernetes',
@@ -54,7 +76,11 @@ export async function kubernetesService(): Promise<Service> {
     }),
     fail: async () => rmSync(records),
     restore,
-    stop: async () => rmSync(folder, { recursive: true }),
+    write,
+    stop: async () => {
+      for (const pod of pods) pod.close().closeAllConnections();
+      rmSync(folder, { recursive: true });
+    },
   };
 }
 
@@ -105,10 +131,12 @@ class Server {
 /**
  * @param loses whether etcd forgets its data when it fails.
  * @param tls the certificate and the key, in files.
+ * @param args more arguments of etcd.
  */
 export async function etcdService(
   loses = false,
   tls?: readonly [cert: string, key: string],
+  args: readonly string[] = [],
 ): Promise<Service | undefined> {
   if (!isInstalled('etcd')) return undefined;
   const folder = newFolder();
@@ -122,6 +150,7 @@ export async function etcdService(
       ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
       ...['--initial-cluster', `default=${peer}`],
       ...(tls ? ['--cert-file', tls[0], '--key-file', tls[1]] : []),
+      ...args,
     ],
     'ready to serve client requests',
   );
@@ -133,6 +162,16 @@ export async function etcdService(
       if (loses) rmSync(data, { recursive: true });
     },
     restore: () => server.start(),
+    write: async (group, records) => {
+      const { bytes, EtcdClient } = await import('../../dist/directory/etcd-client.js');
+      const client = new EtcdClient({ endpoints: [new URL(url)], user: undefined, tls: undefined });
+      const { ID: lease } = await client.call<{ ID: string }>('lease/grant', { TTL: 600 });
+      for (const [id, record] of Object.entries(records)) {
+        const key = bytes(`/libfabric/${group}/${id}`);
+        await client.call('kv/put', { key, value: bytes(record), lease });
+      }
+      client.close();
+    },
     stop: async () => {
       await server.kill();
       rmSync(folder, { recursive: true });
@@ -157,6 +196,14 @@ export async function redisService(): Promise<Service | undefined> {
     making: () => ({ kind: 'redis', url: `redis://127.0.0.1:${port}`, interval: 2000 }),
     fail: () => server.kill(),
     restore: () => server.start(),
+    write: async (group, records) => {
+      const { RedisClient } = await import('../../dist/directory/redis-client.js');
+      const client = new RedisClient({ url: `redis://127.0.0.1:${port}` });
+      const keys = ['leases', 'records'].map((what) => `libfabric:{${group}}:${what}`);
+      const add = `redis.call('ZADD', KEYS[1], 9e12, ARGV[1]) redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])`;
+      for (const entry of Object.entries(records)) await client.run(add, keys, entry);
+      client.close();
+    },
     stop: async () => {
       await server.kill();
       rmSync(folder, { recursive: true });

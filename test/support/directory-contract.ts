@@ -4,6 +4,7 @@ import type { DirectoryEntry } from 'libfabric/directory';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { open, publisher, type Service } from './directories.js';
 import { settle } from './settle.js';
+import { warningsFromNow } from './warnings.js';
 
 /** Reads snapshots until one has these ids. Returns it. */
 export async function untilHas(
@@ -138,6 +139,34 @@ export function contract(kind: string, ttl: number, start: () => Promise<Service
       expect(directory.watches).toBe(0);
     });
 
+    test('what is no entry is ignored, with one warning', async (context) => {
+      const { service, at, group } = prepared(context);
+      const [a, b] = [at(1), at(2)];
+      const warnings = warningsFromNow();
+      const wrong = {
+        huge: JSON.stringify({ address: 'x'.repeat(2 ** 20), ttl: 1000 }),
+        long: JSON.stringify({ address: 'x'.repeat(65_537), ttl: 1000 }),
+        prototype: `{"__proto__":{"address":"x","ttl":1000}}`,
+        endless: '{"address":"x","ttl":1e300}',
+        never: '{"address":"x","ttl":null}',
+        number: '{"address":7,"ttl":1000}',
+        array: '[]',
+        null: 'null',
+        text: '\0',
+        nothing: '',
+      };
+      await service.write(group, wrong);
+      await a.publish(group, entryOf('good'), { ttl });
+      const watch = b.watch(group);
+      expect(await untilHas(watch, ['good'])).toEqual([entryOf('good')]);
+      for (let i = 0; i < 3; i++) expect(await b.lookup(group)).toEqual([entryOf('good')]);
+      await new Promise(setImmediate);
+      const count = Object.keys(wrong).length;
+      const own = warnings.filter((text) => / malformed .*, which is ignored: /.test(text));
+      expect(own.length).toBe(count);
+      expect(Math.max(...own.map(({ length }) => length))).toBeLessThan(400);
+    });
+
     test('wrong arguments are refused', async (context) => {
       const { at, group } = prepared(context);
       const directory = at(1);
@@ -152,6 +181,9 @@ export function contract(kind: string, ttl: number, start: () => Promise<Service
       await expect(
         directory.publish(group, { id: 'a', address: 1 as never }),
       ).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+      await expect(
+        directory.publish(group, { id: 'a', address: 'x'.repeat(65_537) }),
+      ).rejects.toMatchObject(value);
       await directory.withdraw(group, 'none');
       await directory.close();
       const closed = { code: 'ERR_CLOSED' };

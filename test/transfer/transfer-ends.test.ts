@@ -7,6 +7,7 @@ import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { runCleanly, tally } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
+import { isPending } from '../support/settle.js';
 
 const SIZE = 4 << 20;
 
@@ -39,6 +40,42 @@ describe.each(casesOf(PROVIDERS, (provider) => provider !== 'tcp'))('%s', (provi
       await Promise.all([offer.close(), transfer]);
     }
     expect(b.stats().offers).toMatchObject({ open: 0, arrived: 20, failed: 0 });
+  });
+
+  test('revoke() ends an offer at once, also while close() waits, and its memory is free when it is released', async () => {
+    const { a, b, toA, toB } = await enginePair(options);
+    const from = await a.register(pattern(SIZE));
+    const into = await b.register(new Uint8Array(SIZE));
+    const offerOne = () => into.offer({ access: 'write', to: toA });
+    const revoked = { code: 'FI_ECANCELED', message: expect.stringContaining('was revoked') };
+    const [first, second, third] = [await offerOne(), await offerOne(), await offerOne()];
+    first.revoke();
+    first.revoke();
+    expect(await isPending(first.arrived.catch(() => {}))).toBe(false);
+    await expect(first.arrived).rejects.toMatchObject(revoked);
+    expect(
+      await first[Symbol.asyncIterator]()
+        .next()
+        .catch((error) => error),
+    ).toMatchObject(revoked);
+    const closing = second.close();
+    second.revoke();
+    expect(await isPending(second.arrived.catch(() => {}))).toBe(false);
+    await expect(second.arrived).rejects.toThrow('was closed');
+    // In the middle of a transfer.
+    const transfer = toB.write(from, third.token, { timeout: 1000 });
+    await new Promise(setImmediate);
+    third.revoke();
+    await Promise.allSettled([transfer]);
+    await Promise.all([closing, first.released, second.released, third.released]);
+    const late = toB.write(from, first.token, { timeout: 500 });
+    await expect(late).rejects.toBeInstanceOf(TransferError);
+    const next = await offerOne();
+    await Promise.all([toB.write(from, next.token), next.arrived]);
+    next.revoke(); // has no effect
+    expect(same(into.bytes, from.bytes)).toBe(true);
+    await next.released;
+    expect(b.stats().offers.open).toBe(0);
   });
 
   // The transfer resolves at its side, and close() runs before this side has the report of the last byte.

@@ -9,7 +9,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function checked(limit = LIMIT) {
-  const peer = { life: new Life(), state: 'connected' as PeerState };
+  const peer = { life: new Life(), state: 'connected' as PeerState, hasEnded: false };
   const log: string[] = [];
   const began = performance.now();
   const at = () => Math.round(performance.now() - began);
@@ -99,6 +99,55 @@ test('without anything open, nothing is sent, no time counts, and no timer remai
   open();
   vi.advanceTimersByTime(450);
   expect(log).toEqual([]);
+});
+
+test('a peer that is in doubt is lost if it does not answer within a second, also with a long limit', () => {
+  const { liveness, remote, open, hear, log, probes, peer, deafen } = checked(600_000);
+  liveness.doubt(remote); // nothing is open
+  expect([probes(), vi.getTimerCount()]).toEqual([0, 0]);
+  open();
+  hear();
+  liveness.doubt(remote);
+  liveness.doubt(remote);
+  expect(probes()).toBe(1); // what came before is no answer
+  hear();
+  vi.advanceTimersByTime(2000);
+  liveness.doubt(remote);
+  deafen(true);
+  vi.advanceTimersByTime(2000);
+  expect(log).toEqual([]);
+  deafen(false);
+  vi.advanceTimersByTime(2000);
+  expect(log).toEqual([
+    expect.stringMatching(
+      /^\d+ lost: a connection of its program has ended, and nothing has come from it for 1000 ms$/,
+    ),
+  ]);
+  liveness.doubt(remote);
+  vi.advanceTimersByTime(2000);
+  expect([log.length, probes()]).toEqual([1, 2]);
+  peer.state = 'connected';
+  peer.hasEnded = true;
+  liveness.doubt(remote);
+  expect(log[1]).toMatch(/lost: its process has ended$/);
+});
+
+test('a peer whose answer a check has seen is not lost, and nor is one with which nothing is open', () => {
+  const { liveness, remote, open, hear, log, peer } = checked();
+  open();
+  liveness.doubt(remote);
+  hear();
+  vi.advanceTimersByTime(LIMIT / 10); // the check
+  hear();
+  vi.advanceTimersByTime(600);
+  hear();
+  vi.advanceTimersByTime(600);
+  expect(peer.state).not.toBe('lost');
+  liveness.doubt(remote);
+  peer.life.open = 0;
+  vi.advanceTimersByTime(5000);
+  expect(log.filter((line) => line.includes('lost'))).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('time in which this process or its event loop was stopped does not count', () => {

@@ -111,6 +111,7 @@ test('an entry that is no engine of this kind is ignored with one warning', asyn
     expect.stringMatching(/the entry wrong of engines is ignored: address must be a string/),
   ]);
   directory.set({ id: good!.id, address: good!.address });
+  directory.set({ id: 'noise', address: 'other noise' });
   await new Promise(setImmediate);
   expect(warnings.length).toBe(6);
 });

@@ -126,6 +126,26 @@ test('messages that a closed engine has not taken are rejected', async () => {
   expect(waits()).toBe(0);
 });
 
+test('messages to a peer that is closed are given up, and those of its successor go on', async () => {
+  const { outbox, posted, send, settled, waits } = outboxOf();
+  send(1500);
+  outbox.taken(Taken.Some, [2]);
+  const successor = { used: () => {} } as never;
+  const next = outbox.send(successor, Uint8Array.of(1));
+  const unawaited = outbox.send(PEER, Uint8Array.of(2));
+  outbox.forget(PEER, 'closed');
+  expect(await settled()).toEqual({
+    ok: 1,
+    'FI_ECANCELED true': WINDOW - 1,
+    'FI_ECANCELED false': 1500 - WINDOW,
+  });
+  expect(unawaited).toBeInstanceOf(Promise); // its rejection counts as handled
+  expect([posted.length, uses]).toEqual([WINDOW + 1, 0]);
+  outbox.taken(Taken.Some, [1, 3, ...posted.slice(-1)]);
+  await next;
+  expect([waits(), vi.getTimerCount()]).toEqual([0, 0]);
+});
+
 test('a message that no rail could send fails with those that wait for it', async () => {
   const { outbox, send, settled } = outboxOf();
   send(1500);

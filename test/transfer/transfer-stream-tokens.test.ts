@@ -1,6 +1,8 @@
 // Tokens of streams: each is for one stream, an argument that is wrong uses none up, and both sides learn why a stream has failed.
 import '../support/softefa.js';
+import { once } from 'node:events';
 import { open } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
@@ -15,6 +17,10 @@ const errorOf = (promise: PromiseLike<unknown>): Promise<Error & { code?: string
     () => expect.fail('did not fail'),
     (error) => error,
   );
+
+const closed = async (stream: Writable) => {
+  if (!stream.closed) await once(stream, 'close');
+};
 
 describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
   test('a token that was used is refused at once, before and after the end of its stream', async () => {
@@ -31,6 +37,32 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await outgoing.sendFrom(parts);
     await download;
     expect(() => toB.download(outgoing.token)).toThrow(expect.objectContaining(REFUSED));
+  });
+
+  test('a token of memory that a stream has used is refused at once, before and after the end of the stream', async () => {
+    const { b, toA, toB } = await streamPair({ provider });
+    const memory = await b.allocate(CHUNK);
+    const refused = expect.objectContaining(REFUSED);
+    for (const end of ['end', 'destroy'] as const) {
+      const offer = await memory.offer({ access: 'write', to: toA });
+      const writable = toB.writable(offer.token);
+      expect(() => toB.writable(offer.token)).toThrow(refused);
+      writable.write(Buffer.from('x'));
+      writable[end]();
+      await offer.released;
+      await closed(writable);
+      expect(() => toB.writable(offer.token)).toThrow(refused);
+      let isAsked = false;
+      const source = (async function* () {
+        isAsked = true;
+        yield Buffer.from('y');
+      })();
+      await expect(toB.upload(source, offer.token)).rejects.toMatchObject(REFUSED);
+      expect(isAsked).toBe(false);
+    }
+    const offer = await memory.offer({ access: 'read', to: toA });
+    expect((await buffer(toB.download(offer.token))).length).toBe(CHUNK);
+    expect(() => toB.download(offer.token)).toThrow(refused);
   });
 
   test('an upload with an argument that is wrong leaves the token as it is', async () => {

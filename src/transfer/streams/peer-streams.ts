@@ -39,7 +39,7 @@ export class PeerStreams {
     this.#check(given);
     if (isStreamToken(token))
       this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
-    else this.#transfers.grant('write', token);
+    else this.#transfers.grantOfSeries('write', token);
     const bytes = sourceOf('source', source);
     if (bytes.check) await bytes.check();
     return this.writable(token, given).sendAll(bytes);

@@ -3,10 +3,10 @@ import { Channel } from '../confirmations.js';
 import { offerEnded } from '../errors.js';
 import type { MemoryPool } from '../memory-pool.js';
 import type { RemoteEngine } from '../remote-engine.js';
+import { UsedTokens } from '../used-tokens.js';
 import { decodeMessage, encodeMessage } from './messages.js';
 import { StreamEnd } from './stream-end.js';
 import type { StreamToken } from './stream-token.js';
-import { UsedTokens } from './used-tokens.js';
 
 const POOL = { size: 4 * 1024 * 1024, count: 16 };
 
