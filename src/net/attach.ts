@@ -6,6 +6,7 @@ import { ListenContext } from '../base/async-context.js';
 import { checkOptions, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
+import { sourceOfRequest } from '../base/origin.js';
 import { addonFailure } from './addon.js';
 import { numberOf } from './errors.js';
 import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
@@ -24,7 +25,10 @@ export const PROTOCOL = 'libfabric';
 /** Options of {@link attach}. */
 export interface AttachOptions extends FabricOptions, SessionLimits {}
 
-const NAMES = [...FABRIC_NAMES, ...namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1 })];
+const NAMES = [
+  ...FABRIC_NAMES,
+  ...namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1, admit: 1 }),
+];
 
 /** What {@link attach} returns. */
 export interface Attachment {
@@ -86,11 +90,12 @@ class Attached implements Attachment {
     }
     const stop = takeUpgrades(server, PROTOCOL, {
       canTake: () => !this.#sessions.isFull && !this.#isServerClosing,
-      take: (socket, head) => {
+      take: (socket, head, { headers }) => {
+        const source = sourceOfRequest(socket, headers);
         socket.write(switching(PROTOCOL));
         if (head.length > 0) socket.unshift(head);
         this.#context.run(() => {
-          this.#sessions.agree(socket, () => this.#isServerClosing);
+          this.#sessions.agree(socket, () => this.#isServerClosing, source);
         });
       },
     });

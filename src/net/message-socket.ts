@@ -142,6 +142,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     const socket = new MessageSocket(options);
     socket.#join(session);
     socket.#stream = stream;
+    socket.#handover.stranger = session.stranger;
     session.adopt(stream, socket.#owner);
     socket.#open();
     return socket;
@@ -411,7 +412,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     if (session && this.#isReferenced) session.hold(-1);
     this.#isReferenced = false;
     this.#writer.fail(this.#error);
-    this.#handover.fail(this.#error);
+    this.#handover.close(this.#error);
     this.#wake();
     process.nextTick(() =>
       this.#owner.run(() => {

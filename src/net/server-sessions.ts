@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { inThisContext } from '../base/async-context.js';
 import { checkInteger, checkMilliseconds } from '../base/checks.js';
+import { type Admit, type Origin, sourceOf } from '../base/origin.js';
+import { checkAdmit } from '../transfer/peer-options.js';
 import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import type { FabricOptions } from './ports.js';
 import { Session } from './session.js';
@@ -8,6 +10,11 @@ import type { SocketSession } from './stream.js';
 
 /** Limits of the sessions of a server. */
 export interface SessionLimits {
+  /**
+   * Decides about clients whose endpoints are on another host than the one that their connection comes from, and about each
+   * one of efa. If omitted, packets of the first travel over the connection, and the second are admitted.
+   */
+  readonly admit?: Admit;
   /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
   readonly maxSessions?: number;
   /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
@@ -15,7 +22,8 @@ export interface SessionLimits {
 }
 
 /** Checks the values of the limits. */
-export function checkLimits({ maxSessions, agreementTimeout }: SessionLimits): void {
+export function checkLimits({ maxSessions, agreementTimeout, admit }: SessionLimits): void {
+  checkAdmit(admit);
   if (maxSessions !== undefined) checkInteger('options.maxSessions', maxSessions, 1);
   if (agreementTimeout !== undefined)
     checkMilliseconds('options.agreementTimeout', agreementTimeout, 1);
@@ -59,7 +67,11 @@ export class ServerSessions {
   }
 
   /** Agrees on a session over a connection, unless there is no room. */
-  async agree(control: Duplex, isClosing: () => boolean): Promise<void> {
+  async agree(
+    control: Duplex,
+    isClosing: () => boolean,
+    source = sourceOf(control),
+  ): Promise<void> {
     control.on('error', () => {}); // a client that goes away is no error of the server
     if (this.isFull) {
       control.destroy();
@@ -68,7 +80,13 @@ export class ServerSessions {
     this.#agreeing.add(control);
     try {
       const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
-      const session = await meet(control, this.#options, timeout, 'server');
+      const { admit } = this.#options;
+      const session = await meet(control, this.#options, timeout, {
+        role: 'server',
+        source,
+        admit,
+      });
+      session.stranger = { connection: control as Origin, source, admit };
       session.opened = inThisContext((stream, mode) => this.#opened(session, stream, mode));
       if (session instanceof Session) this.#keep(session);
       session.start();

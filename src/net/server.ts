@@ -63,6 +63,7 @@ const NAMES = namesOf<ServerOptions>({
   require: 1,
   tls: 1,
   maxSessions: 1,
+  admit: 1,
   agreementTimeout: 1,
 });
 

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { inThisContext, ListenContext } from '../base/async-context.js';
 import { invalidState } from '../base/errors.js';
 import { fileOf, readAll } from '../base/file-bytes.js';
+import { type Origin, sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
@@ -43,7 +44,8 @@ export class Channels {
     const context = new ListenContext(server);
     const stop = takeUpgrades(server, CHANNEL, {
       canTake: () => this.#channels.size < MAX_CHANNELS,
-      take: (socket, head) => context.run(() => this.#accept(socket, head)),
+      take: (socket, head, { headers }) =>
+        context.run(() => this.#accept(socket, head, sourceOfRequest(socket, headers))),
     });
     if (stop === undefined) throw invalidState('the server answers for another object server');
     return () => {
@@ -52,9 +54,11 @@ export class Channels {
     };
   }
 
-  #accept(socket: Socket, head: Buffer): void {
+  #accept(socket: Socket, head: Buffer, source: string): void {
     socket.write(switching(CHANNEL));
-    const channel = new Channel(this.#service, socket, () => this.#channels.delete(channel));
+    const channel = new Channel(this.#service, socket, source, () =>
+      this.#channels.delete(channel),
+    );
     this.#channels.add(channel);
     channel.start(head);
   }
@@ -64,14 +68,24 @@ export class Channels {
   }
 }
 
+/** Who sends the requests of a channel. */
+interface ChannelClient {
+  readonly connection: Origin;
+  readonly source: string;
+  /** Aborts when the client is gone. */
+  readonly gone: AbortSignal;
+}
+
 class Channel {
   readonly #service: ObjectService;
   readonly #link: Link;
   readonly #gone = new AbortController();
+  readonly #client: ChannelClient;
   readonly #calls = new Map<number, ChannelRequest>();
 
-  constructor(service: ObjectService, socket: Socket, closed: () => void) {
+  constructor(service: ObjectService, socket: Socket, source: string, closed: () => void) {
     this.#service = service;
+    this.#client = { connection: socket, source, gone: this.#gone.signal };
     this.#link = new Link(socket, MAX_REQUEST, {
       message: inThisContext((bytes) => {
         try {
@@ -108,7 +122,7 @@ class Channel {
     if (typeof method !== 'string' || typeof url !== 'string' || !areFields(fields))
       throw new ObjectError('InvalidArgument');
     if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
-    const request = new ChannelRequest(method, url, fields, body, this.#gone.signal);
+    const request = new ChannelRequest(method, url, fields, body, this.#client);
     this.#calls.set(id, request);
     if (this.#calls.size >= MAX_CALLS) this.#link.pause();
     this.#answer(id, request);
@@ -150,7 +164,7 @@ class ChannelRequest implements ObjectRequest {
   readonly url: string;
   readonly fields: Record<string, string>;
   readonly body: Uint8Array;
-  readonly #gone: AbortSignal;
+  readonly #client: ChannelClient;
   #aborting: AbortController | undefined;
   /** The room that was asked for. */
   taken: Buffer | undefined;
@@ -160,19 +174,27 @@ class ChannelRequest implements ObjectRequest {
     url: string,
     fields: Record<string, string>,
     body: Uint8Array,
-    gone: AbortSignal,
+    client: ChannelClient,
   ) {
     this.method = method;
     this.url = url;
     this.fields = fields;
     this.body = body;
-    this.#gone = gone;
+    this.#client = client;
+  }
+
+  get connection(): Origin {
+    return this.#client.connection;
+  }
+
+  get source(): string {
+    return this.#client.source;
   }
 
   /** Made only where something can be aborted. */
   get signal(): AbortSignal {
     this.#aborting ??= new AbortController();
-    if (this.#gone.aborted) this.#aborting.abort();
+    if (this.#client.gone.aborted) this.#aborting.abort();
     return this.#aborting.signal;
   }
 

@@ -1,6 +1,7 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
 import { withoutContext } from '../base/async-context.js';
 import type { WaitOptions } from '../base/wait-options.js';
+import { ADDRESS } from '../http/headers.js';
 import type { MemoryPool, TransferEngine } from '../transfer/index.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
@@ -75,7 +76,8 @@ export class Connection {
     const { engine, headers, timeout } = this.#options;
     const overHttp = { exchange: this.#http, fabric: undefined };
     if (engine === undefined) return overHttp;
-    const call = { method: 'GET', path: WELCOME, fields: headers, timeout };
+    const fields = { ...headers, [ADDRESS]: engine.address };
+    const call = { method: 'GET', path: WELCOME, fields, timeout };
     const { status, body } = await this.#http.send(call);
     const { address, piece } = status === 200 ? welcomeOf(body) : {};
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine

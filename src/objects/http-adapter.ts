@@ -2,6 +2,7 @@
 import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { sourceOfRequest } from '../base/origin.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
 import { shortened } from './system-errors.js';
@@ -26,6 +27,10 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
     url,
     fields: headers as Fields,
     body: hasBody ? bodyOf(request) : NO_BODY,
+    connection: socket,
+    get source() {
+      return sourceOfRequest(socket, headers);
+    },
     // Made only where something can be aborted.
     get signal() {
       if (aborting) return aborting.signal;

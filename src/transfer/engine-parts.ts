@@ -223,6 +223,7 @@ function peerLeft(
   barriers.left(identity, () => peer.absent());
   streams.lost(peer, () => peer.absent());
   announcer.peerChanged(peer, reason);
+  for (const holder of [...peer.holders]) holder.left?.(peer);
 }
 
 /** Ends all transfers and offers, and closes the rails. */

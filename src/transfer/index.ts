@@ -15,6 +15,7 @@ export type {
   PublishOptions,
   WatchOptions,
 } from '../base/directory.js';
+export type { Admit, NamedAddress, Origin } from '../base/origin.js';
 export type {
   MemoryPoolState,
   MemoryPoolStats,
@@ -50,6 +51,7 @@ export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
+export type { PeerOptions } from './peer-options.js';
 export type { Pages, Pieces } from './pieces.js';
 export type { Progress } from './progress.js';
 export type { AllocateMemoryOptions, RegisterMemoryOptions } from './registration.js';

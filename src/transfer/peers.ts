@@ -1,5 +1,7 @@
+import { countAsHandled } from '../base/cancellation.js';
+import { invalidArgValue } from '../base/errors.js';
 import { native } from '../contract/native.js';
-import type { EngineAddress } from './address.js';
+import { type EngineAddress, identityText, isSameAddress } from './address.js';
 import { Addresses } from './addresses.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
@@ -19,6 +21,14 @@ export interface PeersOptions {
   readonly rdma: boolean;
 }
 
+/** What may be used of the address of a stranger. */
+export interface Usable {
+  /** By rail. */
+  readonly usable: readonly boolean[];
+  /** Whether its memory may be mapped. */
+  readonly maps: boolean;
+}
+
 /** The engines that an engine knows, by identity. */
 export class Peers {
   readonly #options: PeersOptions;
@@ -33,12 +43,24 @@ export class Peers {
     this.#options = options;
   }
 
-  /** Returns the engine of an address. Makes it if it is not known. */
-  meet(address: EngineAddress): RemoteEngine {
+  /**
+   * Returns the engine of an address. Makes it if it is not known.
+   *
+   * @param stranger undefined if the address was not sent by a stranger. Then it replaces a stranger's that differs.
+   * @throws TypeError ERR_INVALID_ARG_VALUE for a second address of an engine: one of them is forged.
+   */
+  meet(address: EngineAddress, stranger?: Usable): RemoteEngine {
     const known = this.#known.get(address.id);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (isSameAddress(known.address, address)) return known;
+      if (stranger !== undefined || !known.isStranger) throw anotherAddress(address);
+      countAsHandled(known.close());
+    }
     const { context, rails, inbox, maps, rdma } = this.#options;
-    const addresses = new Addresses(rails, address.rails);
+    const inserted = address.rails.map((each, i) =>
+      stranger && !stranger.usable[i] ? undefined : each,
+    );
+    const addresses = new Addresses(rails, inserted);
     const handle = native.transferPeer(
       context.handle,
       address.id,
@@ -49,11 +71,12 @@ export class Peers {
     const peer = new RemoteEngine(
       {
         ...context,
-        maps: maps && !this.#forgotten.has(address.id),
+        maps: maps && stranger?.maps !== false && !this.#forgotten.has(address.id),
         forget: (closing, unused) => this.#forget(closing, unused, addresses),
       },
       address,
       handle,
+      stranger !== undefined,
     );
     this.#known.set(address.id, peer);
     inbox.known(peer);
@@ -62,7 +85,7 @@ export class Peers {
 
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     const { context, inbox } = this.#options;
-    this.#known.delete(peer.identity);
+    if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
     await unused;
     peer.life.isForgotten = true;
@@ -74,3 +97,6 @@ export class Peers {
     if (context.isOpen()) await addresses.remove();
   }
 }
+
+const anotherAddress = ({ id }: EngineAddress) =>
+  invalidArgValue('address', `is a second one of the engine ${identityText(id)}, with other rails`);
