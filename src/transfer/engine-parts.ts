@@ -103,7 +103,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const handle = withoutContext(() =>
     native.transferEngine(identity, settings.native, events.deliver),
   );
-  const mail = new Mail(handle, events);
+  const mail = new Mail(handle, events, (identity) => peers.has(identity));
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
   const liveness = new Liveness(settings.liveness, {
     deaf: () => native.transferRegisters(handle),

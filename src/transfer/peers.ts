@@ -10,6 +10,8 @@ import { type PeerContext, RemoteEngine } from './remote-engine.js';
 /** Milliseconds to wait for the messages to a peer that is forgotten, or to all peers when the engine closes. */
 export const FLUSH_TIMEOUT = 1000;
 
+const MAX_FORGOTTEN = 65_536;
+
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
   readonly context: Omit<PeerContext, 'forget' | 'maps'>;
@@ -35,6 +37,7 @@ export class Peers {
   readonly #known: Map<bigint, RemoteEngine>;
   // The peers that were forgotten. The engine has also forgotten which of their offers have ended. Keys refuse the
   // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
+  // Identities of engines that were closed do not come back. If there are too many others, nothing is mapped any more.
   readonly #forgotten = new Set<bigint>();
 
   /** @param known an empty map. The inbox reads the same map. */
@@ -71,7 +74,7 @@ export class Peers {
     const peer = new RemoteEngine(
       {
         ...context,
-        maps: maps && stranger?.maps !== false && !this.#forgotten.has(address.id),
+        maps: maps && stranger?.maps !== false && this.#mayMap(address.id),
         forget: (closing, unused) => this.#forget(closing, unused, addresses),
       },
       address,
@@ -83,10 +86,14 @@ export class Peers {
     return peer;
   }
 
+  #mayMap(identity: bigint): boolean {
+    return this.#forgotten.size < MAX_FORGOTTEN && !this.#forgotten.has(identity);
+  }
+
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     const { context, inbox } = this.#options;
     if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
-    if (peer.maps) this.#forgotten.add(peer.identity);
+    if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
     await unused;
     peer.life.isForgotten = true;
     peer.unmap();
