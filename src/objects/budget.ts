@@ -37,3 +37,37 @@ export class Budget {
     }
   }
 }
+
+/** The memory of a call. */
+export class Share {
+  readonly #budgets: readonly Budget[];
+  #bytes = 0;
+  #held: Budget[] = [];
+
+  constructor(budgets: readonly Budget[]) {
+    this.#budgets = budgets;
+  }
+
+  /** Takes bytes from each budget: at once, or when the promise resolves. */
+  take(bytes: number): Promise<void> | undefined {
+    this.#bytes = bytes;
+    for (const [i, budget] of this.#budgets.entries()) {
+      const waiting = budget.take(bytes);
+      this.#held.push(budget);
+      if (waiting) return this.#takeFrom(i + 1, waiting);
+    }
+    return undefined;
+  }
+
+  async #takeFrom(next: number, waiting: Promise<void>): Promise<void> {
+    await waiting;
+    for (const budget of this.#budgets.slice(next)) {
+      await budget.take(this.#bytes);
+      this.#held.push(budget);
+    }
+  }
+
+  give(): void {
+    for (const budget of this.#held.splice(0)) budget.give(this.#bytes);
+  }
+}

@@ -8,7 +8,7 @@ import { invalidState } from '../base/errors.js';
 import { fileOf, readAll } from '../base/file-bytes.js';
 import { type Origin, sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
-import { Budget } from './budget.js';
+import { Budget, Share } from './budget.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
 import { IDLE } from './http-adapter.js';
@@ -197,40 +197,6 @@ class Channel {
   #flow(): void {
     if (this.#calls.size >= MAX_CALLS || this.#waiting > 0) this.#link.pause();
     else this.#link.resume();
-  }
-}
-
-/** The memory of a call. */
-class Share {
-  readonly #budgets: readonly Budget[];
-  #bytes = 0;
-  #held: Budget[] = [];
-
-  constructor(budgets: readonly Budget[]) {
-    this.#budgets = budgets;
-  }
-
-  /** Takes bytes from each budget: at once, or when the promise resolves. */
-  take(bytes: number): Promise<void> | undefined {
-    this.#bytes = bytes;
-    for (const [i, budget] of this.#budgets.entries()) {
-      const waiting = budget.take(bytes);
-      this.#held.push(budget);
-      if (waiting) return this.#takeFrom(i + 1, waiting);
-    }
-    return undefined;
-  }
-
-  async #takeFrom(next: number, waiting: Promise<void>): Promise<void> {
-    await waiting;
-    for (const budget of this.#budgets.slice(next)) {
-      await budget.take(this.#bytes);
-      this.#held.push(budget);
-    }
-  }
-
-  give(): void {
-    for (const budget of this.#held.splice(0)) budget.give(this.#bytes);
   }
 }
 
