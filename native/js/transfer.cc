@@ -102,8 +102,7 @@ Napi::Value transferPeer(const Napi::CallbackInfo& args) {
   const auto engine = unwrap<TransferEngine>(args[0]);
   const auto count = static_cast<uint32_t>(unsignedFromJs(args[3], "rails", kMaxRails));
   if (count == 0) throwOutOfRange("rails", "an integer from 1", args[3]);
-  const std::vector<uint32_t> handles =
-      toHandles(args[2], "handles", count * engine->rails.size());
+  const std::vector<uint32_t> handles = toHandles(args[2], "handles", count * engine->rails.size());
   std::vector<Path> paths;
   for (size_t rail = 0; rail * count < handles.size(); ++rail) {
     const auto first = handles.begin() + static_cast<ptrdiff_t>(rail * count);

@@ -27,13 +27,14 @@ class Path {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   Path() = default;
-  // Handles of the peer's rails in the address vector of this rail, 0: unreachable.
+  // Handles of the peer's rails in the address vector of this rail, 0: unreachable. The home rail
+  // is `home` or the next one that can be reached.
   Path(std::vector<uint32_t> peers, uint32_t home)
       : peers_(std::move(peers)),
         handshakes_(peers_.size()),
         newest_(peers_.size()),
-        home_(home),
-        at_(home) {}
+        home_(reachable(home)),
+        at_(home_) {}
 
   // Whether the path leads to any rail of the peer. Any thread may call this function.
   bool leads() const {
@@ -68,7 +69,9 @@ class Path {
 
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path. Parked
   // copies are probes themselves.
-  bool open(Clock::time_point now) const { return parked_ == 0 && isTrusted(now); }
+  bool open(Clock::time_point now) const {
+    return parked_ == 0 && now >= offerAt_ && isTrusted(now);
+  }
   // The provider may never complete messages to a peer that has died. They must not take the room
   // of messages to other peers.
   bool takesMessages(Clock::time_point now) const { return stuck_ < kMaxStuck && isTrusted(now); }
@@ -79,7 +82,7 @@ class Path {
       lastProgress_ = now;
       arrivalsBefore_ = arrivals;
     }
-    refusedSince_ = {};
+    refusedSince_ = offeredSince_ = offerAt_ = {};
   }
   // Called when the provider takes no slice. Returns true if that has lasted for longer than
   // `limit` with nothing in flight: a NIC is down, or the provider waits for a handshake that was
@@ -87,6 +90,9 @@ class Path {
   bool refused(Clock::time_point now, Clock::duration limit) {
     if (awaited_ > 0) return false;
     if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
+    if (offeredSince_ == Clock::time_point{}) offeredSince_ = now;
+    // With tcp, each attempt may be a connection to something that is no engine.
+    offerAt_ = now + std::min<Clock::duration>((now - offeredSince_) / 2, kMaxBackoff);
     return now - refusedSince_ > limit;
   }
   // Called when an awaited copy has ended, or is no longer awaited because its slice went to
@@ -147,13 +153,8 @@ class Path {
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
     suspect_ = true;
     lastProgress_ = now;
-    // Switches to the next rail of the peer that can be reached.
-    for (size_t i = 1; i <= peers_.size(); ++i) {
-      const auto next = static_cast<uint32_t>((at_ + i) % peers_.size());
-      if (peers_[next] == 0) continue;
-      at_ = next;
-      break;
-    }
+    at_ = reachable(at_ + 1);
+    if (at_ != rail) offerAt_ = {};
   }
   // Whether no copy has arrived for longer than `limit`, although the path has had its turn since
   // `since`.
@@ -176,6 +177,15 @@ class Path {
     return now >= retryAt_ && awaited_ == 0;
   }
 
+  // The first rail of the peer that can be reached, from `first` on.
+  uint32_t reachable(uint32_t first) const {
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const auto rail = static_cast<uint32_t>((first + i) % peers_.size());
+      if (peers_[rail] != 0) return rail;
+    }
+    return first % std::max<uint32_t>(1, static_cast<uint32_t>(peers_.size()));
+  }
+
   std::vector<uint32_t> peers_;
   std::vector<Handshake> handshakes_;  // by rail of the peer
   std::vector<uint64_t> newest_;       // by rail of the peer
@@ -190,6 +200,8 @@ class Path {
   Clock::duration longestGap_{};  // 0: nothing has arrived
   uint64_t arrivalsBefore_ = 0;
   Clock::time_point refusedSince_{};
+  Clock::time_point offeredSince_{};  // since the provider last took something
+  Clock::time_point offerAt_{};       // when the provider may be tried again
   Clock::duration backoff_ = kFirstBackoff;
   Clock::time_point homeAt_{};  // when its home may be tried again
   Clock::duration homeBackoff_ = kFirstHomeBackoff;

@@ -11,6 +11,11 @@ export class Fifo<T> {
     this.#values.push(value);
   }
 
+  /** The first value. Undefined if there is none. */
+  get first(): T | undefined {
+    return this.#values[this.#taken];
+  }
+
   /** Removes the first value. Returns undefined if there is none. */
   take(): T | undefined {
     if (this.length === 0) return undefined;

@@ -5,6 +5,8 @@
  */
 import './inspect.js';
 
+export type { Admit, NamedAddress, Origin } from '../base/origin.js';
+export type { ClientsOptions } from './clients.js';
 export type { AnyHeaders, WebHeaders, WithToken } from './headers.js';
 export { ADDRESS as ADDRESS_HEADER, TOKEN as TOKEN_HEADER } from './headers.js';
 export type {

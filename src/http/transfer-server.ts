@@ -1,24 +1,20 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { checkMilliseconds, checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { checkObject, checkOptions } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
-import { invalidArgType } from '../base/errors.js';
+import { FabricError, invalidArgType } from '../base/errors.js';
+import { type Origin, sourceOfRequest } from '../base/origin.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
 import { checkEngine } from './check-engine.js';
 import { checkRequest, checkResponse, checkTokens } from './check-messages.js';
-import { Connections } from './connections.js';
+import { CLIENTS_NAMES, Clients, type ClientsOptions, checkClientsOptions } from './clients.js';
 import { ADDRESS, headerOf, TOKEN, textOf, tokensOf, type WithToken } from './headers.js';
 
 const UNCLONEABLE = uncloneable('a TransferServer belongs to its engine: make one on each thread');
-const KEEP = 60_000; // ms
-const NAMES = namesOf<TransferServerOptions>({ keep: 1 });
 
 /** Options of {@link transferServer}. */
-export interface TransferServerOptions {
-  /** Milliseconds that a client is remembered after its last connection has ended. If omitted, 60,000. */
-  readonly keep?: number;
-}
+export type TransferServerOptions = ClientsOptions;
 
 /** A request of node:http, node:http2, Express or Fastify. */
 export type AnyRequest =
@@ -50,17 +46,17 @@ export class TransferServer {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   readonly engine: TransferEngine;
-  readonly #connections: Connections;
+  readonly #clients: Clients;
 
   /** @internal */
-  constructor(engine: TransferEngine, keep: number) {
+  constructor(engine: TransferEngine, options: TransferServerOptions) {
     this.engine = engine;
-    this.#connections = new Connections(keep);
+    this.#clients = new Clients(engine, options);
   }
 
   /** The number of clients that are remembered. */
   get clients(): number {
-    return this.#connections.size;
+    return this.#clients.size;
   }
 
   /**
@@ -91,8 +87,11 @@ export class TransferServer {
    * The engine and the tokens of the client of a request. Undefined if the request has no address, as that of a client
    * without libfabric.
    *
+   * The peer stays open while the request is in progress, and for some time after it: `keep`.
+   *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed or of an engine that this one does not reach.
-   * Its `statusCode` is 400, which Express and Fastify reply.
+   * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients. Their `statusCode` is 400, 403
+   * and 503, which Express and Fastify reply.
    */
   async clientOf(
     request: AnyRequest,
@@ -104,10 +103,13 @@ export class TransferServer {
     const address = headerOf(raw.headers, ADDRESS);
     if (address === undefined) return undefined;
     this.handler(request, response);
-    const peer = await this.engine.peer(address).catch((error) => {
-      throw badRequest(error);
+    const source = sourceOfRequest(connection, raw.headers);
+    const meeting = this.#clients.meet(address, connection, source, sessionOf(raw) ?? connection);
+    const { peer, done } = await meeting.catch((error) => {
+      throw withStatus(error);
     });
-    this.#connections.met(peer, connection);
+    if (hasEnded(rawResponse)) done();
+    else rawResponse.once('close', done);
     return {
       peer,
       tokens: tokensOf(raw.headers),
@@ -119,7 +121,7 @@ export class TransferServer {
 
   /** Forgets all clients. The engine stays open. */
   close(): Promise<void> {
-    return this.#connections.close();
+    return this.#clients.close();
   }
 
   /** Forgets all clients: `await using`. */
@@ -128,16 +130,32 @@ export class TransferServer {
   }
 }
 
-// The socket of a request of HTTP/2 is a proxy, and many requests share its session.
-function connectionOf(request: IncomingMessage | Http2ServerRequest): EventEmitter {
-  const session = 'stream' in request ? request.stream?.session : undefined;
-  const connection: EventEmitter | undefined = session ?? request.socket;
-  if (typeof connection?.once === 'function') return connection;
+/** The session of a request of HTTP/2, whose socket is a proxy that ends with the request. */
+const sessionOf = (request: IncomingMessage | Http2ServerRequest): EventEmitter | undefined =>
+  'stream' in request ? request.stream?.session : undefined;
+
+// The socket of a request of HTTP/2 is a proxy.
+function connectionOf(request: IncomingMessage | Http2ServerRequest): Origin {
+  const { socket } = request;
+  if (typeof socket === 'object' && socket !== null) return socket;
   throw invalidArgType('request', 'a request with a connection', request);
 }
 
-const badRequest = (error: unknown) =>
-  error instanceof TypeError ? Object.assign(error, { status: 400, statusCode: 400 }) : error;
+const hasEnded = (response: ServerResponse | Http2ServerResponse): boolean =>
+  response.closed || ('stream' in response && response.stream?.destroyed === true);
+
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof TypeError) return 400;
+  if (!FabricError.is(error)) return undefined;
+  return error.code === 'FI_EACCES' ? 403 : error.code === 'FI_EBUSY' ? 503 : undefined;
+}
+
+function withStatus(error: unknown): unknown {
+  const status = statusOf(error);
+  return status === undefined
+    ? error
+    : Object.assign(error as Error, { status, statusCode: status });
+}
 
 /**
  * Lets the clients of an HTTP server meet an engine, and exchange tokens with it in headers. The program calls
@@ -152,8 +170,8 @@ export function transferServer(
   options: TransferServerOptions = {},
 ): TransferServer {
   checkEngine(engine);
-  const { keep } = checkOptions('options', options, NAMES);
-  const milliseconds = keep === undefined ? KEEP : checkMilliseconds('options.keep', keep);
-  const server = new TransferServer(engine, milliseconds);
+  const checked = checkOptions('options', options, CLIENTS_NAMES);
+  checkClientsOptions(checked);
+  const server = new TransferServer(engine, checked);
   return source === undefined ? server : server.attach(source);
 }

@@ -100,7 +100,7 @@ export class FabricAgent extends Agent {
 
   /** A socket to a server, for libraries that take a function which connects: returned, and given to the callback, as node:http has it. */
   override createConnection(
-    target: ClientRequestArgs & ConnectionOptions,
+    target: ClientRequestArgs & Omit<ConnectionOptions, keyof ClientRequestArgs>,
     created?: Created,
   ): Duplex {
     const [options] = connectArguments([target, created]); // as those of net.createConnection(), which node:http uses

@@ -44,8 +44,9 @@ export interface FabricAddresses {
 
 /** What both sides have agreed on. */
 export interface Agreement extends NativeAgreement {
-  /** The endpoints of the peer, if it has any. */
+  /** The endpoints of the peer, if it has any, and they may be used. */
   readonly fabric: FabricAddresses | undefined;
+  readonly isAdmitted: boolean;
   /** Whether this side opens the first socket. */
   readonly opens: boolean;
   /** Whether a side has no native code for packets. The connection then carries the bytes of one socket: PlainSession. */
@@ -59,6 +60,8 @@ export interface Proposal {
   readonly terms: Terms;
   readonly role: Role;
   readonly fabric?: FabricAddresses | undefined;
+  /** Whether the endpoints that the peer names may be used. A server whose peer's are not names none of its own. */
+  readonly admits?: (fabric: FabricAddresses) => Promise<boolean>;
   /** Whether this side has no native code for packets. */
   readonly isPlain: boolean;
   /** Milliseconds for the agreement. */
@@ -118,27 +121,35 @@ export function newSession(): number {
 }
 
 /**
- * Agrees on a session over a connection: each side sends one line. The side with the larger nonce is the first one.
+ * Agrees on a session over a connection: each side sends one line. The side with the larger nonce is the first one. A server
+ * sends its line when it has that of the client.
  *
  * @throws Error ERR_SOCKET_BAD_PROTOCOL if the peer sends something else, ETIMEDOUT, or the connection's error.
  */
 export async function agree(
   control: Duplex,
-  { session, terms, role, fabric, isPlain, timeout }: Proposal,
+  { session, terms, role, fabric, admits, isPlain, timeout }: Proposal,
 ): Promise<Agreement> {
   const { maxWindow, ...proposed } = terms;
-  const own: Hello = {
-    ...proposed,
-    nonce: randomBytes(16).toString('hex'),
-    session,
-    role,
-    provider: fabric?.provider ?? '',
-    reads: fabric?.reads === true,
-    isPlain,
-    addresses: (fabric?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
+  const sayHello = (named: FabricAddresses | undefined): Hello => {
+    const hello: Hello = {
+      ...proposed,
+      nonce: randomBytes(16).toString('hex'),
+      session,
+      role,
+      provider: named?.provider ?? '',
+      reads: named?.reads === true,
+      isPlain,
+      addresses: (named?.addresses ?? []).map((each) => Buffer.from(each).toString('hex')),
+    };
+    control.write(`${PREFIX}${JSON.stringify(hello)}\n`);
+    return hello;
   };
-  control.write(`${PREFIX}${JSON.stringify(own)}\n`);
+  const sent = role === 'server' ? undefined : sayHello(fabric);
   const peer = helloOf(await readLine(control, timeout));
+  const ofPeer = fabricOf(peer);
+  const isAdmitted = !fabric || !ofPeer || !admits || (await admits(ofPeer));
+  const own = sent ?? sayHello(isAdmitted ? fabric : undefined);
   if (peer.nonce === own.nonce) throw badProtocol('the peer repeats what this side has sent');
   const first = own.nonce > peer.nonce;
   const nonces = first ? own.nonce + peer.nonce : peer.nonce + own.nonce;
@@ -154,13 +165,8 @@ export async function agree(
     peerWindow: peer.window,
     maxWindow,
     maxStreams: Math.min(own.maxStreams, peer.maxStreams),
-    fabric: peer.provider
-      ? {
-          provider: peer.provider,
-          addresses: peer.addresses.map((each) => Buffer.from(each, 'hex')),
-          reads: peer.reads,
-        }
-      : undefined,
+    fabric: isAdmitted ? ofPeer : undefined,
+    isAdmitted,
     reads: own.reads && peer.reads && own.provider === peer.provider,
     isPlain: own.isPlain || peer.isPlain,
     opens:
@@ -168,6 +174,11 @@ export async function agree(
       (role === 'either' && (peer.role === 'either' ? first : peer.role === 'server')),
   };
 }
+
+const fabricOf = ({ provider, addresses, reads }: Hello): FabricAddresses | undefined =>
+  provider === ''
+    ? undefined
+    : { provider, addresses: addresses.map((each) => Buffer.from(each, 'hex')), reads };
 
 const badProtocol = (detail: string) => connectionError('ERR_SOCKET_BAD_PROTOCOL', detail);
 

@@ -7,6 +7,7 @@ import { ListenContext } from '../base/async-context.js';
 import { checkOptions } from '../base/checks.js';
 import { invalidArgType, invalidState } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
+import { sourceOfRequest } from '../base/origin.js';
 import { addonFailure } from './addon.js';
 import { numberOf } from './errors.js';
 import { checkFabricOptions, FABRIC_NAMES } from './fabric-options.js';
@@ -90,11 +91,12 @@ class Attached implements Attachment {
     }
     const stop = takeUpgrades(server, PROTOCOL, {
       canTake: () => !this.#sessions.isBusy && !this.#sessions.isFull && !this.#isServerClosing,
-      take: (socket, head) => {
+      take: (socket, head, { headers }) => {
+        const source = sourceOfRequest(socket, headers);
         socket.write(switching(PROTOCOL));
         if (head.length > 0) socket.unshift(head);
         this.#context.run(() => {
-          this.#sessions.agree(socket, () => this.#isServerClosing);
+          this.#sessions.agree(socket, () => this.#isServerClosing, source);
         });
       },
     });

@@ -1,10 +1,19 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { withoutContext } from '../base/async-context.js';
+import { ADMIT_HINT, type Admit, admitted, sourceOf } from '../base/origin.js';
 import { Trace } from '../base/trace.js';
 import type { NetSessionState } from '../diagnostics/net-state.js';
 import { addonFailure } from './addon.js';
-import { type Agreement, agree, FABRIC_TERMS, newSession, type Role, TERMS } from './agreement.js';
+import {
+  type Agreement,
+  agree,
+  FABRIC_TERMS,
+  type FabricAddresses,
+  newSession,
+  type Role,
+  TERMS,
+} from './agreement.js';
 import { type ConnectTraceMessage, tracedConnects } from './channels.js';
 import {
   type Asker,
@@ -126,12 +135,24 @@ async function open(
   }
 }
 
-/** Agrees on a session over a connection. The caller starts it. The connection has a listener for errors from now on. */
+/** Who meets over a connection, and whom it admits. */
+export interface Meeting {
+  readonly role: Role;
+  /** The host that the connection comes from, if it is not sourceOf(). */
+  readonly source?: string;
+  readonly admit?: Admit | undefined;
+}
+
+/**
+ * Agrees on a session over a connection. The caller starts it. The connection has a listener for errors from now on.
+ *
+ * @param meeting undefined for a client. It trusts the server that it has connected to.
+ */
 export async function meet(
   control: Duplex,
   options: FabricOptions,
   timeout: number,
-  role: Role = 'client',
+  meeting?: Meeting,
 ): Promise<SocketSession> {
   control.on('error', () => {}); // also while nothing reads from it
   const session = newSession();
@@ -141,7 +162,15 @@ export async function meet(
     if (failure && options.require === 'fabric') throw failure;
     const terms = ports ? { ...FABRIC_TERMS, packetSize: ports.packetSize } : TERMS;
     const isPlain = missing !== undefined;
-    const proposal = { session, terms, role, fabric: ports, isPlain, timeout };
+    const role = meeting?.role ?? 'client';
+    const admits = async ({ provider, addresses }: FabricAddresses) => {
+      if (!meeting || !ports || provider !== ports.provider) return true;
+      const named = { provider, format: ports.format, addresses };
+      const { source = sourceOf(control), admit } = meeting;
+      const usable = await admitted(named, source, control, admit);
+      return usable.every(Boolean);
+    };
+    const proposal = { session, terms, role, fabric: ports, admits, isPlain, timeout };
     const agreement = await agree(control, proposal);
     const { fabric } = agreement;
     if (!agreement.isPlain && ports && fabric?.provider === ports.provider) {
@@ -161,11 +190,14 @@ export async function meet(
   }
 }
 
-const peerHasNone = ({ isPlain }: Agreement) =>
-  connectionError(
+function peerHasNone({ isPlain, isAdmitted }: Agreement): Error {
+  if (!isAdmitted)
+    return connectionError('EACCES', `the peer's address was not admitted (${ADMIT_HINT})`);
+  return connectionError(
     'EPROTONOSUPPORT',
     isPlain ? 'the peer has no libfabric' : 'the peer does not use this fabric',
   );
+}
 
 /** The endpoints for a new session, or why there are none. */
 async function portsFor(

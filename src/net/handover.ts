@@ -9,6 +9,7 @@ import type {
   TransferEngine,
   TransferMemory,
 } from '../transfer/index.js';
+import type { PeerHolder, Sender } from '../transfer/peer-at.js';
 import { connectionError } from './errors.js';
 import { encodeOffer, type MessageOffer } from './message-offer.js';
 import { Kind } from './message-writer.js';
@@ -27,6 +28,9 @@ export interface HandoverOwner {
 export class Handover {
   readonly #engine: TransferEngine | undefined;
   readonly #owner: HandoverOwner;
+  /** The client, on the side of a server. */
+  stranger: Sender | undefined;
+  readonly #holder: PeerHolder = {};
   readonly #peer = new Deferred<RemoteEngine>();
   /** Messages that the peer has not read. */
   readonly #unread = new Set<Deferred<void>>();
@@ -44,7 +48,7 @@ export class Handover {
       this.#peer.reject(connectionError('ERR_INVALID_STATE', 'the peer has no transfer engine'));
     else
       this.#engine
-        ?.peer(Buffer.from(address).toString())
+        ?.hold(this.#holder, Buffer.from(address).toString(), this.stranger)
         .then(this.#peer.resolve, this.#peer.reject);
   }
 
@@ -52,6 +56,12 @@ export class Handover {
   fail(error: Error): void {
     this.#peer.reject(error);
     for (const { reject } of this.#unread) reject(error);
+  }
+
+  /** The socket is closed. Its peer is forgotten unless something else holds it. */
+  close(error: Error): void {
+    this.#peer.promise.then((peer) => peer.release(this.#holder)).catch(() => {});
+    this.fail(error);
   }
 
   #required(): TransferEngine {

@@ -8,7 +8,7 @@ export interface UpgradeTaker {
   /** Whether it takes one now. If not, the server answers the request as if it had asked for nothing. */
   canTake(): boolean;
   /** @param socket has a listener for errors. @param head what was read behind the request. */
-  take(socket: Socket, head: Buffer): void;
+  take(socket: Socket, head: Buffer, request: IncomingMessage): void;
 }
 
 /** A parser of node:http, of Node.js without `shouldUpgradeCallback`: 20.x. It returns 2 for an upgrade. */
@@ -102,7 +102,7 @@ class HttpUpgrades {
     const socket = duplex as Socket;
     socket.on('error', () => {}); // node:http has removed its listener
     socket.setTimeout(0);
-    next.taker.take(socket, head as Buffer);
+    next.taker.take(socket, head as Buffer, next.request);
     return true;
   }
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { Admit, NamedAddress, Origin } from '../base/origin.js';
 export type { NetSessionState, NetSocketState, NetWait } from '../diagnostics/net-state.js';
 export type { Metrics } from '../diagnostics/prometheus.js';
 export { FabricAgent, type FabricAgentOptions } from './agent.js';

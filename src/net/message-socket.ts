@@ -111,6 +111,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   ): MessageSocket {
     const socket = new MessageSocket(options);
     socket.#stream.hold(true);
+    socket.#handover.stranger = session.stranger;
     socket.#stream.accept(session, stream);
     socket.#open();
     return socket;
@@ -382,7 +383,7 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
     this.#stream.destroy(!this.#writer.isEmpty || Boolean(this.#early) || !this.#reader.isEmpty);
     this.unref();
     this.#writer.fail(this.#error);
-    this.#handover.fail(this.#error);
+    this.#handover.close(this.#error);
     this.#wake();
     process.nextTick(() =>
       this.#stream.run(() => {

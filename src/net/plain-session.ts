@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { throwLater } from '../base/throw-later.js';
 import type { NetSessionState, NetSocketState } from '../diagnostics/net-state.js';
+import type { Sender } from '../transfer/peer-at.js';
 import { connectionError, errorOfPeer, numberOf } from './errors.js';
 import { addressesOf } from './peer-info.js';
 import type { SocketSession, StreamOwner } from './stream.js';
@@ -32,6 +33,7 @@ export class PlainSession implements SocketSession {
   readonly path = 'control';
   opened: ((stream: number, mode: number) => void) | undefined;
   onRetire: (() => void) | undefined;
+  stranger: Sender | undefined;
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket = true;
   readonly #asksMode: boolean;

@@ -204,6 +204,11 @@ export class Port implements RequestOwner {
     return this.#endpoint.address;
   }
 
+  /** The format of its address. */
+  get format(): string {
+    return this.#endpoint.info.addrFormat;
+  }
+
   /** The provider of the endpoint. */
   get provider(): string {
     return this.#endpoint.info.fabricAttr.provName ?? '';

@@ -47,6 +47,11 @@ export class Ports {
     return this.#ports[0]?.provider ?? '';
   }
 
+  /** The format of the addresses. */
+  get format(): string {
+    return this.#ports[0]?.format ?? '';
+  }
+
   get addresses(): Uint8Array[] {
     return this.#ports.map(({ address }) => address);
   }

@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { inThisContext } from '../base/async-context.js';
 import { checkInteger, checkMilliseconds, namesOf } from '../base/checks.js';
+import { type Admit, type Origin, sourceOf } from '../base/origin.js';
+import { checkAdmit } from '../transfer/peer-options.js';
 import { AGREEMENT_TIMEOUT, meet } from './connect.js';
 import { connectionError } from './errors.js';
 import { type FabricOptions, Ports } from './ports.js';
@@ -9,16 +11,26 @@ import type { SocketSession } from './stream.js';
 
 /** Limits of the sessions of a server. */
 export interface SessionLimits {
+  /**
+   * Decides about clients whose endpoints are on another host than the one that their connection comes from, and about each
+   * one of efa. If omitted, packets of the first travel over the connection, and the second are admitted.
+   */
+  readonly admit?: Admit;
   /** The most sessions at the same time, one for each process of clients. Further ones are refused. Default: 1024. */
   readonly maxSessions?: number;
   /** Milliseconds for the agreement. Default: 30,000, because the event loop of a client may be busy. */
   readonly agreementTimeout?: number;
 }
 
-export const LIMIT_NAMES = namesOf<SessionLimits>({ maxSessions: 1, agreementTimeout: 1 });
+export const LIMIT_NAMES = namesOf<SessionLimits>({
+  maxSessions: 1,
+  agreementTimeout: 1,
+  admit: 1,
+});
 
 /** Checks the values of the limits. */
-export function checkLimits({ maxSessions, agreementTimeout }: SessionLimits): void {
+export function checkLimits({ maxSessions, agreementTimeout, admit }: SessionLimits): void {
+  checkAdmit(admit);
   if (maxSessions !== undefined) checkInteger('options.maxSessions', maxSessions, 1);
   if (agreementTimeout !== undefined)
     checkMilliseconds('options.agreementTimeout', agreementTimeout, 1);
@@ -86,17 +98,27 @@ export class ServerSessions {
   }
 
   /** Agrees on a session over a connection. Clients that send nothing must not keep others out: the oldest one gives way. */
-  async agree(control: Duplex, isClosing: () => boolean): Promise<void> {
+  async agree(
+    control: Duplex,
+    isClosing: () => boolean,
+    source = sourceOf(control),
+  ): Promise<void> {
     control.on('error', () => {}); // a client that goes away is no error of the server
     if (this.isBusy) this.#dropOldest();
     this.#agreeing.add(control);
     try {
       const timeout = this.#options.agreementTimeout ?? AGREEMENT_TIMEOUT;
-      const session = await meet(control, this.#options, timeout, 'server');
+      const { admit } = this.#options;
+      const session = await meet(control, this.#options, timeout, {
+        role: 'server',
+        source,
+        admit,
+      });
       if (this.isFull) {
         session.fail(connectionError('EMFILE', 'too many sessions'));
         return;
       }
+      session.stranger = { connection: control as Origin, source, admit };
       session.opened = inThisContext((stream, mode) => this.#opened(session, stream, mode));
       if (session instanceof Session) this.#keep(session);
       session.start();

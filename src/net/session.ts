@@ -10,6 +10,7 @@ import {
   type NetSocketState,
   netSessions,
 } from '../diagnostics/net-state.js';
+import type { Sender } from '../transfer/peer-at.js';
 import type { Agreement } from './agreement.js';
 import { publishFallback, publishNicLost } from './channels.js';
 import { ControlPath, isBeat } from './control-path.js';
@@ -65,6 +66,7 @@ export class Session implements Carried, SocketSession {
   /** Called when the peer has opened a stream. */
   opened: ((stream: number, mode: number) => void) | undefined;
   onRetire: (() => void) | undefined;
+  stranger: Sender | undefined;
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
   /** Whether the session ends with its only socket. */

@@ -2,7 +2,9 @@ import type { Duplex } from 'node:stream';
 import { checkAnySignal, offAbort, onAbort } from '../base/abort-signals.js';
 import { inThisContext } from '../base/async-context.js';
 import { checkMilliseconds, checkObject } from '../base/checks.js';
+import type { Admit } from '../base/origin.js';
 import { TimeLimit } from '../base/time-limit.js';
+import { checkAdmit } from '../transfer/peer-options.js';
 import { CONNECT_TIMEOUT, meet, sessionTo, timeLeft } from './connect.js';
 import { abortedBy, connectionError } from './errors.js';
 import { FabricSocket } from './fabric-socket.js';
@@ -57,6 +59,11 @@ function connectMessages(options: MessageConnectOptions, listener?: () => void):
 export interface UpgradeOptions extends FabricSocketOptions, FabricOptions {
   /** Milliseconds for the agreement. Default: 5000. */
   readonly timeout?: number;
+  /**
+   * Decides about a peer whose endpoints are on another host than the one that the connection comes from, also if that
+   * cannot be known, and about each one of efa. If omitted, packets of the first travel over the connection.
+   */
+  readonly admit?: Admit;
 }
 
 /**
@@ -72,6 +79,7 @@ export async function upgrade(
   takeConnection(connection);
   const { timeout = CONNECT_TIMEOUT, signal } = checkObject('options', options);
   checkMilliseconds('options.timeout', timeout);
+  checkAdmit(options.admit);
   const abort = () => connection.destroy();
   if (checkAnySignal(signal)?.aborted) abort();
   else if (signal) onAbort(signal, abort);
@@ -91,7 +99,8 @@ async function upgraded(
   timeout: number,
 ): Promise<FabricSocket> {
   const until = performance.now() + timeout;
-  const session = await meet(connection, options, timeout, 'either');
+  const { admit } = options;
+  const session = await meet(connection, options, timeout, { role: 'either', admit });
   session.isOfOneSocket = true;
   if (session.opens) {
     session.start();

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { NetSessionState, NetSocketState } from '../diagnostics/net-state.js';
+import type { Sender } from '../transfer/peer-at.js';
 
 /** The modes of streams. */
 export const Mode = { Bytes: 0, Messages: 1 } as const;
@@ -28,6 +29,8 @@ export interface StreamOwner {
 export interface SocketSession {
   /** The connection over which the sides have met. */
   readonly control: Duplex;
+  /** Set on the side of a server: the client. */
+  stranger: Sender | undefined;
   /** Whether this side opens the first stream. */
   readonly opens: boolean;
   readonly path: string;

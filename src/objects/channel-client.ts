@@ -14,13 +14,14 @@ import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
 import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
 
-/** Asks a server for a channel. Undefined if it offers none. */
+/** Asks a server for a channel. Undefined if it offers none. @param signal ends the question. */
 export async function openChannel(
   base: URL,
   fields: Readonly<Record<string, string>>,
   timeout: number,
+  signal: AbortSignal,
 ): Promise<ChannelExchange | undefined> {
-  const found = await upgraded(base, fields);
+  const found = await upgraded(base, fields, signal);
   return found && new ChannelExchange(found.socket, found.head, timeout);
 }
 
@@ -32,12 +33,14 @@ interface Upgraded {
 function upgraded(
   base: URL,
   fields: Readonly<Record<string, string>>,
+  signal: AbortSignal,
 ): Promise<Upgraded | undefined> {
   const request = (base.protocol === 'https:' ? requestHttps : requestHttp)(base, {
     path: '/',
     method: 'OPTIONS',
     headers: { ...fields, connection: 'Upgrade', upgrade: CHANNEL },
     agent: false,
+    signal,
   });
   const limit = new TimeLimit(CONNECT_TIMEOUT, () =>
     request.destroy(connectionError('ETIMEDOUT', 'no answer', 'connect')),

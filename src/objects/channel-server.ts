@@ -6,7 +6,9 @@ import type { Socket } from 'node:net';
 import { inThisContext, ListenContext } from '../base/async-context.js';
 import { invalidState } from '../base/errors.js';
 import { fileOf, readAll } from '../base/file-bytes.js';
+import { type Origin, sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
+import { Budget, Share } from './budget.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
 import { IDLE } from './http-adapter.js';
@@ -18,21 +20,26 @@ import { shortened } from './system-errors.js';
 
 const MAX_CHANNELS = 1000; // further clients send their requests over HTTP
 const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
+// Memory for requests and answers, of a channel and of a server, in bytes. Calls that find none wait, and are not read.
+const CHANNEL_MEMORY = 32 * 1024 * 1024;
+const SERVER_MEMORY = 256 * 1024 * 1024;
 
 const HEAD = 4096; // bytes of an answer's head
+const ROOM = PREFIX + INLINED + HEAD;
 const MAX_ROOMS = 32;
 
 /** Memory of answers that were sent. With new memory for each, a profile showed much garbage collection. */
 const rooms: Buffer[] = [];
 
 function giveRoom(room: Buffer): void {
-  if (rooms.length < MAX_ROOMS) rooms.push(room);
+  if (room.length === ROOM && rooms.length < MAX_ROOMS) rooms.push(room);
 }
 
 /** The channels of a server. */
 export class Channels {
   readonly #service: ObjectService;
   readonly #channels = new Set<Channel>();
+  readonly #memory = new Budget(SERVER_MEMORY);
 
   constructor(service: ObjectService) {
     this.#service = service;
@@ -43,7 +50,8 @@ export class Channels {
     const context = new ListenContext(server);
     const stop = takeUpgrades(server, CHANNEL, {
       canTake: () => this.#channels.size < MAX_CHANNELS,
-      take: (socket, head) => context.run(() => this.#accept(socket, head)),
+      take: (socket, head, { headers }) =>
+        context.run(() => this.#accept(socket, head, sourceOfRequest(socket, headers))),
     });
     if (stop === undefined) throw invalidState('the server answers for another object server');
     return () => {
@@ -52,9 +60,11 @@ export class Channels {
     };
   }
 
-  #accept(socket: Socket, head: Buffer): void {
+  #accept(socket: Socket, head: Buffer, source: string): void {
     socket.write(switching(CHANNEL));
-    const channel = new Channel(this.#service, socket, () => this.#channels.delete(channel));
+    const channel = new Channel(this.#service, socket, source, this.#memory, () =>
+      this.#channels.delete(channel),
+    );
     this.#channels.add(channel);
     channel.start(head);
   }
@@ -64,14 +74,34 @@ export class Channels {
   }
 }
 
+/** Who sends the requests of a channel. */
+interface ChannelClient {
+  readonly connection: Origin;
+  readonly source: string;
+  /** Aborts when the client is gone. */
+  readonly gone: AbortSignal;
+}
+
 class Channel {
   readonly #service: ObjectService;
   readonly #link: Link;
   readonly #gone = new AbortController();
+  readonly #client: ChannelClient;
   readonly #calls = new Map<number, ChannelRequest>();
+  readonly #memory: readonly Budget[];
+  /** Calls that wait for memory. */
+  #waiting = 0;
 
-  constructor(service: ObjectService, socket: Socket, closed: () => void) {
+  constructor(
+    service: ObjectService,
+    socket: Socket,
+    source: string,
+    ofServer: Budget,
+    closed: () => void,
+  ) {
+    this.#memory = [new Budget(CHANNEL_MEMORY), ofServer];
     this.#service = service;
+    this.#client = { connection: socket, source, gone: this.#gone.signal };
     this.#link = new Link(socket, MAX_REQUEST, {
       message: inThisContext((bytes) => {
         try {
@@ -108,40 +138,65 @@ class Channel {
     if (typeof method !== 'string' || typeof url !== 'string' || !areFields(fields))
       throw new ObjectError('InvalidArgument');
     if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
-    const request = new ChannelRequest(method, url, fields, body, this.#gone.signal);
+    const request = new ChannelRequest(method, url, fields, body, this.#client);
     this.#calls.set(id, request);
-    if (this.#calls.size >= MAX_CALLS) this.#link.pause();
     this.#answer(id, request);
+    this.#flow();
   }
 
   async #answer(id: number, request: ChannelRequest): Promise<void> {
+    const share = new Share(this.#memory);
     try {
-      const { status, fields, body } = await this.#wholeAnswer(request);
+      await this.#waitFor(share.take(request.body.length + INLINED));
+      if (this.#link.closed) return share.give();
+      const { status, fields, body } = await this.#wholeAnswer(request, share);
       const { taken } = request;
       const message = encodeMessage(id, [status, fields], body, taken);
+      if (this.#link.closed) return share.give();
       this.#link.send(message, () => {
         if (taken) giveRoom(taken);
+        share.give();
         this.#end(id);
       });
     } catch {
+      share.give();
       this.close();
     }
   }
 
-  async #wholeAnswer(request: ChannelRequest) {
+  async #waitFor(memory: Promise<void> | undefined): Promise<void> {
+    if (memory === undefined) return;
+    this.#waiting += 1;
+    this.#flow();
+    await memory;
+    this.#waiting -= 1;
+    this.#flow();
+  }
+
+  async #wholeAnswer(request: ChannelRequest, share: Share) {
     const answer = await this.#service.handle(request);
     try {
-      return { ...answer, body: await bytesOf(answer.body) };
+      const { body } = answer;
+      if (isFilePart(body)) {
+        share.give(); // who holds memory does not wait for more
+        await this.#waitFor(share.take(body.end - body.start));
+      }
+      return { ...answer, body: await bytesOf(body, request) };
     } catch (error) {
       const refusal = this.#service.refusal(request, error);
-      return { ...refusal, body: await bytesOf(refusal.body) };
+      return { ...refusal, body: await bytesOf(refusal.body, request) };
     }
   }
 
   // A client that does not read its answers is not read either.
   #end(id: number): void {
     this.#calls.delete(id);
-    this.#link.resume();
+    this.#flow();
+  }
+
+  #flow(): void {
+    if (this.#calls.size >= MAX_CALLS || this.#waiting > 0) this.#link.pause();
+    else this.#link.resume();
   }
 }
 
@@ -150,7 +205,7 @@ class ChannelRequest implements ObjectRequest {
   readonly url: string;
   readonly fields: Record<string, string>;
   readonly body: Uint8Array;
-  readonly #gone: AbortSignal;
+  readonly #client: ChannelClient;
   #aborting: AbortController | undefined;
   /** The room that was asked for. */
   taken: Buffer | undefined;
@@ -160,19 +215,27 @@ class ChannelRequest implements ObjectRequest {
     url: string,
     fields: Record<string, string>,
     body: Uint8Array,
-    gone: AbortSignal,
+    client: ChannelClient,
   ) {
     this.method = method;
     this.url = url;
     this.fields = fields;
     this.body = body;
-    this.#gone = gone;
+    this.#client = client;
+  }
+
+  get connection(): Origin {
+    return this.#client.connection;
+  }
+
+  get source(): string {
+    return this.#client.source;
   }
 
   /** Made only where something can be aborted. */
   get signal(): AbortSignal {
     this.#aborting ??= new AbortController();
-    if (this.#gone.aborted) this.#aborting.abort();
+    if (this.#client.gone.aborted) this.#aborting.abort();
     return this.#aborting.signal;
   }
 
@@ -182,7 +245,7 @@ class ChannelRequest implements ObjectRequest {
   }
 
   room(): Uint8Array {
-    this.taken ??= rooms.pop() ?? Buffer.allocUnsafeSlow(PREFIX + INLINED + HEAD);
+    this.taken ??= rooms.pop() ?? Buffer.allocUnsafeSlow(ROOM);
     return this.taken.subarray(PREFIX, PREFIX + INLINED);
   }
 
@@ -191,14 +254,19 @@ class ChannelRequest implements ObjectRequest {
   }
 }
 
-async function bytesOf(body: ObjectResponse['body']): Promise<Uint8Array | undefined> {
+// The bytes of a file are read into the memory of their message.
+async function bytesOf(
+  body: ObjectResponse['body'],
+  request: ChannelRequest,
+): Promise<Uint8Array | undefined> {
   if (typeof body === 'string') return Buffer.from(body);
   if (!isFilePart(body)) return body;
   const { fd, start, end } = body;
   try {
     const length = end - start;
     if (length > MAX_ANSWER / 2) throw new ObjectError('EntityTooLarge');
-    const bytes = Buffer.allocUnsafe(length);
+    request.taken = Buffer.allocUnsafeSlow(PREFIX + length + HEAD);
+    const bytes = request.taken.subarray(PREFIX, PREFIX + length);
     if ((await readAll(fileOf(fd), bytes, start)) < length) throw shortened();
     return bytes;
   } finally {

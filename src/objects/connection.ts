@@ -1,7 +1,11 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
 import { withoutContext } from '../base/async-context.js';
+import { countAsHandled } from '../base/cancellation.js';
+import { closed } from '../base/errors.js';
 import type { WaitOptions } from '../base/wait-options.js';
-import type { MemoryPool, TransferEngine } from '../transfer/index.js';
+import { ADDRESS } from '../http/headers.js';
+import type { MemoryPool, RemoteEngine, TransferEngine } from '../transfer/index.js';
+import type { PeerHolder } from '../transfer/peer-at.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
 import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
@@ -36,7 +40,10 @@ export class Connection {
   #pool: MemoryPool | undefined;
   #way: Promise<Way> | undefined;
   #channel: ChannelExchange | undefined;
-  #isClosed = false;
+  readonly #closing = new AbortController();
+  // A server learns from the end of the engine that it is gone, so close() keeps the peer.
+  readonly #holder: PeerHolder = { left: (peer) => countAsHandled(peer.release(this.#holder)) };
+  #server: RemoteEngine | undefined;
 
   constructor(base: URL, options: ConnectionOptions) {
     this.#base = base;
@@ -51,7 +58,7 @@ export class Connection {
   }
 
   get closed(): boolean {
-    return this.#isClosed;
+    return this.#closing.signal.aborted;
   }
 
   /** The way of the next request. A server that was restarted is met again. */
@@ -75,14 +82,19 @@ export class Connection {
     const { engine, headers, timeout } = this.#options;
     const overHttp = { exchange: this.#http, fabric: undefined };
     if (engine === undefined) return overHttp;
-    const call = { method: 'GET', path: WELCOME, fields: headers, timeout };
+    const fields = { ...headers, [ADDRESS]: engine.address };
+    const { signal } = this.#closing;
+    const call = { method: 'GET', path: WELCOME, fields, signal, timeout };
     const { status, body } = await this.#http.send(call);
     const { address, piece } = status === 200 ? welcomeOf(body) : {};
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
-    const server = await engine.peer(address);
+    const server = await engine.hold(this.#holder, address);
+    if (this.#server && this.#server !== server) countAsHandled(this.#server.release(this.#holder));
+    this.#server = server;
     this.#pool ??= engine.pool({ size: Math.min(piece, MAX_BUFFER), count: BUFFERS });
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
-    this.#channel = await openChannel(this.#base, headers, timeout);
+    this.#channel = await openChannel(this.#base, headers, timeout, signal);
+    if (signal.aborted) this.#channel?.close();
     return { exchange: this.#channel ?? this.#http, fabric };
   }
 
@@ -99,9 +111,10 @@ export class Connection {
 
   /** Ends the connections, and the pool if the client has made it. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(closed('the object client'));
     this.#channel?.close();
     this.#http.close();
+    await this.#way?.catch(() => {}); // it may just be made
     if (this.#options.pool === undefined) await this.#pool?.close();
   }
 }

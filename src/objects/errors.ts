@@ -36,7 +36,7 @@ const KNOWN = {
   NotModified: [304, 'the client has this version', 'use it'],
   OperationAborted: [409, 'the object has changed during the request', 'send the request again'],
   PreconditionFailed: [412, 'the object is not the expected version', 'read it again'],
-  SlowDown: [503, 'the server has too many open files', 'try again later'],
+  SlowDown: [503, 'the server has too much to do', 'try again later'],
 } as const satisfies Record<string, readonly [status: number, text: string, hint: string]>;
 
 /** The codes that this package knows. Other servers may send others. */

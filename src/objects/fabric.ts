@@ -2,7 +2,9 @@
 // else of this module makes offers or transfers.
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FabricError } from '../base/errors.js';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
+import { Clients, type ClientsOptions, type Meeting } from '../http/clients.js';
 import { ADDRESS, TOKEN, textOf } from '../http/headers.js';
 import type {
   Grant,
@@ -15,8 +17,9 @@ import type {
 } from '../transfer/index.js';
 import { ObjectError } from './errors.js';
 import type { Answer } from './exchange.js';
+import type { ObjectRequest } from './request.js';
 import { shortened } from './system-errors.js';
-import type { Fields, Range } from './versions.js';
+import type { Range } from './versions.js';
 
 const WAIT = 120_000; // ms for a buffer of the server, as long as a client waits for an answer
 const AT_ONCE = 2; // pieces of a request: one travels while the file is read into, or written from, the other
@@ -35,10 +38,12 @@ type Move = (lease: MemoryLease, grant: Grant, offset: number) => Promise<void>;
 export class ServerFabric {
   readonly #engine: TransferEngine;
   readonly #pool: MemoryPool;
+  readonly #clients: Clients;
 
-  constructor(engine: TransferEngine, pool: MemoryPool) {
+  constructor(engine: TransferEngine, pool: MemoryPool, options: ClientsOptions) {
     this.#engine = engine;
     this.#pool = pool;
+    this.#clients = new Clients(engine, options);
   }
 
   /** The address of the server's engine. */
@@ -51,29 +56,71 @@ export class ServerFabric {
     return this.#pool.size;
   }
 
-  /** The memory that a request offers for an access. Undefined if it offers none. */
-  async clientOf(fields: Fields, access: 'read' | 'write'): Promise<Client | undefined> {
-    const tokens = fields[TOKEN];
-    if (tokens === undefined) return undefined;
+  /** Whether the engine may meet that of a client. It says so in the request. */
+  async reaches({ fields, connection, source }: ObjectRequest): Promise<boolean> {
+    const address = fields[ADDRESS];
+    if (address === undefined) return true; // a client of an earlier version
     try {
-      const remote = await this.#engine.peer(fields[ADDRESS] ?? '');
-      const grants = tokens.split(',').map((token) => remote.grant(token.trim()));
-      if (grants.some((grant) => grant.access !== access || grant.length > this.piece)) {
-        const detail = `a token must be for a ${access} of at most ${this.piece} bytes`;
-        throw new ObjectError('InvalidToken', { detail });
-      }
-      return { remote, grants, length: grants.reduce((sum, { length }) => sum + length, 0) };
+      (await this.#clients.meet(address, connection, source)).done();
+      return true;
+    } catch (error) {
+      if (error instanceof TypeError || FabricError.is(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Calls `work` with the memory that a request offers for an access: undefined if it offers none. */
+  async withClient<T>(
+    request: ObjectRequest,
+    access: 'read' | 'write',
+    work: (client: Client | undefined) => Promise<T>,
+  ): Promise<T> {
+    const tokens = request.fields[TOKEN];
+    if (tokens === undefined) return work(undefined);
+    const { peer, done } = await this.#meet(request);
+    try {
+      return await work(this.#clientOf(peer, tokens, access));
+    } finally {
+      done();
+    }
+  }
+
+  async #meet({ fields, connection, source }: ObjectRequest): Promise<Meeting> {
+    try {
+      return await this.#clients.meet(fields[ADDRESS] ?? '', connection, source);
+    } catch (error) {
+      if (error instanceof TypeError) throw invalidToken(error.message);
+      if (!FabricError.is(error)) throw error;
+      if (error.code === 'FI_EACCES')
+        throw new ObjectError('AccessDenied', { detail: error.message });
+      throw error.code === 'FI_EBUSY'
+        ? new ObjectError('SlowDown', { detail: error.message })
+        : error;
+    }
+  }
+
+  #clientOf(remote: RemoteEngine, tokens: string, access: 'read' | 'write'): Client {
+    let grants: Grant[];
+    try {
+      grants = tokens.split(',').map((token) => remote.grant(token.trim()));
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      throw new ObjectError('InvalidToken', { detail: error.message });
+      throw invalidToken(error.message);
     }
+    if (grants.some((grant) => grant.access !== access || grant.length > this.piece))
+      throw invalidToken(`a token must be for a ${access} of at most ${this.piece} bytes`);
+    return { remote, grants, length: grants.reduce((sum, { length }) => sum + length, 0) };
+  }
+
+  /** Forgets the clients, and ends the pool. */
+  async close(): Promise<void> {
+    await Promise.all([this.#clients.close(), this.#pool.close()]);
   }
 
   /** Writes a part of a file to the memory of a client. */
   send(fd: number, { start, end }: Range, client: Client, signal: AbortSignal): Promise<void> {
     if (client.length !== end - start) {
-      const detail = `the tokens are for ${client.length} bytes, not ${end - start}`;
-      throw new ObjectError('InvalidToken', { detail });
+      throw invalidToken(`the tokens are for ${client.length} bytes, not ${end - start}`);
     }
     return this.#move(client, signal, async (lease, grant, offset) => {
       const length = await readAll(fileOf(fd), lease.bytes, start + offset);
@@ -106,6 +153,8 @@ export class ServerFabric {
     if (failed) throw failed.reason;
   }
 }
+
+const invalidToken = (detail: string) => new ObjectError('InvalidToken', { detail });
 
 function* piecesOf(grants: readonly Grant[]) {
   let offset = 0;

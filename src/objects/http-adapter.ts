@@ -2,6 +2,8 @@
 import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { sourceOfRequest } from '../base/origin.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
 import { shortened } from './system-errors.js';
@@ -11,6 +13,10 @@ const NO_BODY = new Uint8Array();
 
 /** Milliseconds without a byte after which a connection is closed, unless the fabric moves the bytes of its request. */
 export const IDLE = 30_000;
+/** The longest body, in bytes, of which the rest is read after an error, so that its connection can be used again. */
+const MAX_DRAINED = 1024 * 1024;
+/** Milliseconds for the client to see the answer before the connection ends. */
+const LINGER = 5000;
 
 /** The bytes of a request. A loop over them that ends early does not end the connection: the client gets an answer. */
 const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> => ({
@@ -26,6 +32,10 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
     url,
     fields: headers as Fields,
     body: hasBody ? bodyOf(request) : NO_BODY,
+    connection: socket,
+    get source() {
+      return sourceOfRequest(socket, headers);
+    },
     // Made only where something can be aborted.
     get signal() {
       if (aborting) return aborting.signal;
@@ -42,18 +52,46 @@ function requestOf(request: IncomingMessage, response: ServerResponse): ObjectRe
   };
 }
 
-async function send(response: ServerResponse, answer: ObjectResponse): Promise<void> {
+/** Whether a request goes on for longer than it is worth to read for another request over its connection. */
+function isCut({ complete, headers }: IncomingMessage): boolean {
+  const length = headers['transfer-encoding'] ? Number.NaN : Number(headers['content-length'] ?? 0);
+  return !complete && !(length <= MAX_DRAINED);
+}
+
+/** Reads what a client still sends: it may look for the answer when all was sent, or lose it by the reset. */
+function drained(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = new TimeLimit(LINGER, resolve).unref();
+    for (const event of ['end', 'close']) request.once(event, resolve);
+    request.once('close', () => limit.clear()).resume();
+  });
+}
+
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: ObjectResponse,
+): Promise<void> {
   const { status, fields, body } = answer;
   if (!isFilePart(body)) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const hasLength = 'content-length' in fields || status === 304 || status === 204;
     const length = hasLength ? {} : { 'content-length': String(bytes?.length ?? 0) };
-    response.writeHead(status, { ...fields, ...length }).end(bytes);
+    if (!isCut(request)) {
+      response.writeHead(status, { ...fields, ...length }).end(bytes);
+      return;
+    }
+    response.writeHead(status, { ...fields, ...length, connection: 'close' });
+    if (bytes?.length && request.method !== 'HEAD') response.write(bytes);
+    else response.flushHeaders();
+    await drained(request);
+    response.end();
     return;
   }
   const { fd, start, end } = body;
   if (response.destroyed) return closeSync(fd);
-  response.writeHead(status, { ...fields, 'content-length': String(end - start) });
+  const close = isCut(request) && { connection: 'close' };
+  response.writeHead(status, { ...fields, ...close, 'content-length': String(end - start) });
   const file = createReadStream('', { fd, start, end: end - 1 });
   await pipeline(file, wholeOf(end - start), response);
 }
@@ -76,7 +114,7 @@ export async function answerHttp(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    await send(response, await service.handle(requestOf(request, response)));
+    await send(request, response, await service.handle(requestOf(request, response)));
   } catch {
     response.destroy(); // the client is gone, or the file has become shorter
   } finally {

@@ -5,6 +5,8 @@
  */
 import './inspect.js';
 
+export type { Admit, NamedAddress, Origin } from '../base/origin.js';
+export type { ClientsOptions } from '../http/clients.js';
 export type { ChecksumAlgorithm } from './checksums.js';
 export { ObjectClient } from './client.js';
 export type {

@@ -12,6 +12,7 @@ export const MAX_ANSWER = 32 * 1024 * 1024;
 export const MAX_REQUEST = 2 * 1024 * 1024;
 
 const KEEPALIVE = 15_000; // ms
+const SLICE = 256 * 1024; // bytes that the peer must read within the limit of silence
 
 /** What a link's owner learns. */
 export interface LinkOwner {
@@ -34,6 +35,10 @@ export class Link {
   #isLimited = false;
   #hasMessage = false;
   #isPaused = false;
+  #unsent = 0; // messages
+  #written = 0; // slices
+  #checked = -1; // slices that were written when the last check was made
+  #stall: NodeJS.Timeout | undefined;
 
   /** @param longest the most bytes of a message. */
   constructor(socket: Socket, longest: number, owner: LinkOwner) {
@@ -56,7 +61,7 @@ export class Link {
     if (first.length > 0) this.#take(first);
   }
 
-  /** Closes the link if the peer is silent before its first message, or within a message. @param limit milliseconds. */
+  /** Closes the link if the peer is silent before its first message, or within a message, or reads nothing. @param limit milliseconds. */
   limitSilence(limit: number): void {
     this.#silence = limit;
     this.#socket.on('timeout', () =>
@@ -80,12 +85,17 @@ export class Link {
   #close(error: Error | undefined): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    clearTimeout(this.#stall);
     this.#socket.destroy();
     this.#owner.closed(error);
   }
 
   #take(chunk: Buffer): void {
     for (let at = 0; at < chunk.length && !this.#isClosed; ) {
+      if (this.#isPaused) {
+        this.#socket.unshift(chunk.subarray(at));
+        break;
+      }
       if (this.#message === undefined) at += this.#takeHeader(chunk, at);
       else at += this.#fill(this.#message, chunk, at);
     }
@@ -120,8 +130,30 @@ export class Link {
   send(message: Buffer, done?: () => void): void {
     if (this.#isClosed) return;
     message.writeUInt32LE(message.length - HEADER, 0);
-    this.#socket.write(message, done);
+    this.#unsent += 1;
+    if (this.#silence > 0) this.#stall ??= setTimeout(this.#checkStall, this.#silence).unref();
+    for (let at = 0; at < message.length; at += SLICE) {
+      const isLast = at + SLICE >= message.length;
+      this.#socket.write(message.subarray(at, at + SLICE), () => {
+        this.#written += 1;
+        if (!isLast) return;
+        this.#unsent -= 1;
+        done?.();
+      });
+    }
   }
+
+  // What it sends does not count for a peer that reads nothing.
+  readonly #checkStall = (): void => {
+    this.#stall = undefined;
+    if (this.#isClosed || this.#unsent === 0) return;
+    if (this.#written === this.#checked) {
+      this.#close(connectionError('ETIMEDOUT', 'the peer reads nothing', 'write'));
+      return;
+    }
+    this.#checked = this.#written;
+    this.#stall = setTimeout(this.#checkStall, this.#silence).unref();
+  };
 
   /** Reads no more until resume(). */
   pause(): void {

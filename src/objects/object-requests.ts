@@ -2,7 +2,7 @@
 import { closeSync } from 'node:fs';
 import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
-import type { ServerFabric } from './fabric.js';
+import type { Client, ServerFabric } from './fabric.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
 import type { Target } from './keys.js';
 import { CHECKSUM, INLINE, INLINED, LENGTH } from './protocol.js';
@@ -51,7 +51,18 @@ export const storedText = ({ checksums }: Upload): string =>
     .join(' ');
 
 /** GET and HEAD. */
-export async function getObject(
+export function getObject(
+  request: ObjectRequest,
+  target: Target,
+  store: Store,
+): Promise<ObjectResponse> {
+  const get = (client?: Client) => getFor(client, request, target, store);
+  const { fabric } = store;
+  return fabric && request.method !== 'HEAD' ? fabric.withClient(request, 'write', get) : get();
+}
+
+async function getFor(
+  client: Client | undefined,
   request: ObjectRequest,
   { bucket, key }: Target,
   { folder, fabric }: Store,
@@ -60,7 +71,6 @@ export async function getObject(
   const isHead = method === 'HEAD';
   const algorithm = algorithmOf(fields);
   const wantsStored = algorithm !== undefined || fields['x-amz-checksum-mode'] !== undefined;
-  const client = isHead ? undefined : await fabric?.clientOf(fields, 'write');
   const inlined = isHead ? null : client ? 0 : INLINED;
   const room = inlined === INLINED ? request.room?.() : undefined;
   const object = await folder.read(bucket, key, inlined, wantsStored, room);

@@ -1,4 +1,5 @@
 // A request and its answer, whatever brings them: node:http, or messages of libfabric/net.
+import type { Origin } from '../base/origin.js';
 import type { Fields } from './versions.js';
 
 export interface ObjectRequest {
@@ -7,6 +8,9 @@ export interface ObjectRequest {
   readonly url: string;
   readonly fields: Fields;
   readonly body: AsyncIterable<Uint8Array> | Uint8Array;
+  readonly connection: Origin;
+  /** The host that the connection comes from: sourceOf(). */
+  readonly source: string;
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
   /** Memory for the content of a short object, from INLINED bytes on: the answer needs no copy of it then. */

@@ -7,6 +7,7 @@ import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
 import { ifStillIdle } from '../base/time-limit.js';
+import { type ClientsOptions, checkClientsOptions } from '../http/clients.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
 import { ServerFabric } from './fabric.js';
@@ -28,7 +29,7 @@ const LIMITS = {
 const MAX_CONNECTIONS = 1000;
 
 /** Options of createObjectServer(). */
-export interface ObjectServerOptions {
+export interface ObjectServerOptions extends ClientsOptions {
   /** Moves the bytes of clients that have an engine too. The program closes it. If omitted, all bytes go over HTTP. */
   readonly engine?: TransferEngine;
   /** Bytes of a piece that the engine moves at once, and of each buffer. Default: 4 MiB. */
@@ -44,6 +45,9 @@ export interface ObjectServerOptions {
 }
 
 const NAMES = namesOf<ObjectServerOptions>({
+  keep: 1,
+  maxClients: 1,
+  admit: 1,
   engine: 1,
   pieceSize: 1,
   buffers: 1,
@@ -63,7 +67,7 @@ export class ObjectServer {
   readonly #folder: ObjectFolder;
   readonly #channels: Channels;
   readonly #service: ObjectService;
-  readonly #pool: { close(): Promise<void> } | undefined;
+  readonly #fabric: ServerFabric | undefined;
   readonly #detach: () => void;
   readonly #isOwn: boolean;
   readonly #answer: RequestListener;
@@ -79,9 +83,8 @@ export class ObjectServer {
     const { engine, authorize, server } = options;
     this.root = root;
     this.#folder = folder;
-    const pool = engine?.pool(buffers);
-    this.#pool = pool;
-    const fabric = engine && pool && new ServerFabric(engine, pool);
+    const fabric = engine && new ServerFabric(engine, engine.pool(buffers), options);
+    this.#fabric = fabric;
     const service = new ObjectService({ folder, fabric }, authorize, (error) =>
       process.emitWarning(
         `the object server has failed: ${(error as Error)?.stack ?? error}`,
@@ -139,7 +142,7 @@ export class ObjectServer {
       await ending;
     }
     await this.#service.drain();
-    await this.#pool?.close();
+    await this.#fabric?.close();
     await this.#folder.close();
   }
 
@@ -167,6 +170,7 @@ export async function createObjectServer(
 ): Promise<ObjectServer> {
   checkString('root', root);
   const checked = checkOptions('options', options, NAMES);
+  checkClientsOptions(checked);
   const { engine, pieceSize = 4 * 1024 * 1024, buffers = 8, durable = true, authorize } = checked;
   if (engine !== undefined && !isInstance(engine, TransferEngine))
     throw invalidArgType('options.engine', 'a TransferEngine', engine);

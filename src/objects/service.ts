@@ -87,7 +87,10 @@ export class ObjectService {
   async #welcome(request: ObjectRequest): Promise<ObjectResponse> {
     await this.#check(request, { bucket: '', key: '', query: new URLSearchParams() });
     const { fabric } = this.#store;
-    const welcome: Welcome = fabric ? { address: fabric.address, piece: fabric.piece } : {};
+    const welcome: Welcome =
+      fabric && (await fabric.reaches(request))
+        ? { address: fabric.address, piece: fabric.piece }
+        : {};
     return {
       status: 200,
       fields: { 'content-type': 'application/json' },

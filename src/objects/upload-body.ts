@@ -18,8 +18,6 @@ const HEADERS: readonly (readonly [header: string, algorithm: UploadAlgorithm])[
   ['content-md5', 'md5'],
 ];
 
-const EMPTY: Fields = {};
-
 /** The checksums in header fields or trailers, in base64. */
 export function checksumsIn(fields: Fields): Map<UploadAlgorithm, string> {
   if (fields['x-amz-checksum-crc32c'] !== undefined)
@@ -50,18 +48,14 @@ export async function receiveUpload(
   fabric: ServerFabric | undefined,
   start = 0,
 ): Promise<Upload> {
-  const { fields, signal } = request;
-  const client = await fabric?.clientOf(fields, 'read');
-  let trailers: Fields = EMPTY;
-  let length: number;
-  if (client && fabric) {
-    await request.quietly(() => fabric.receive(handle, start, client, signal));
-    length = client.length;
-  } else {
-    const collected: Record<string, string> = {};
-    length = await writeBody(handle, start, bodyOf(request, collected));
-    trailers = collected;
-  }
+  const { fields } = request;
+  const trailers: Record<string, string> = {};
+  const moved = await fabric?.withClient(request, 'read', async (client) => {
+    if (client === undefined) return undefined;
+    await request.quietly(() => fabric.receive(handle, start, client, request.signal));
+    return client.length;
+  });
+  const length = moved ?? (await writeBody(handle, start, bodyOf(request, trailers)));
   const declared = fields['x-amz-decoded-content-length'];
   if (declared !== undefined && Number(declared) !== length)
     throw new ObjectError('InvalidArgument', { detail: `the body has ${length} bytes` });

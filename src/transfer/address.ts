@@ -50,3 +50,7 @@ export function decodeAddress(text: unknown, secret: string | Uint8Array): Engin
   if (!reader.atEnd || rails.some(({ length }) => length === 0)) throw reader.malformed();
   return { id, provider, rdma, rails, process, maps };
 }
+
+/** Whether two addresses are those of one engine. */
+export const isSameAddress = (one: EngineAddress, other: EngineAddress): boolean =>
+  encodeAddress(one, '') === encodeAddress(other, '');

@@ -103,7 +103,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const handle = withoutContext(() =>
     native.transferEngine(identity, settings.native, events.deliver),
   );
-  const mail = new Mail(handle, events);
+  const mail = new Mail(handle, events, (identity) => peers.has(identity));
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
   const liveness = new Liveness(settings.liveness, {
     deaf: () => native.transferRegisters(handle),
@@ -223,6 +223,7 @@ function peerLeft(
   barriers.left(identity, () => peer.absent());
   streams.lost(peer, () => peer.absent());
   announcer.peerChanged(peer, reason);
+  for (const holder of [...peer.holders]) holder.left?.(peer);
 }
 
 /** Ends all transfers and offers, and closes the rails. */

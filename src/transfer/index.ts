@@ -17,6 +17,7 @@ export type {
   PublishOptions,
   WatchOptions,
 } from '../base/directory.js';
+export type { Admit, NamedAddress, Origin } from '../base/origin.js';
 export type {
   MemoryPoolState,
   MemoryPoolStats,
@@ -52,6 +53,7 @@ export type { MemoryPool, MemoryPoolOptions } from './memory-pool.js';
 export { transferMetrics } from './metrics.js';
 export type { Notification } from './notifications.js';
 export type { Offer, OfferOptions } from './offer.js';
+export type { PeerOptions } from './peer-options.js';
 export type { Pages, Pieces } from './pieces.js';
 export type { Progress } from './progress.js';
 export type { AllocateMemoryOptions, RegisterMemoryOptions } from './registration.js';

@@ -5,6 +5,8 @@ import type { NativeEvents } from './native-events.js';
 import { Outbox, Taken } from './outbox.js';
 import type { PeerContext, RemoteEngine } from './remote-engine.js';
 
+// The most peers, with those that were forgotten, whose numbers of messages are remembered.
+const MAX_OUTBOXES = 65_536;
 const CLOSED = 'the transfer engine was closed';
 
 export type Outboxes = Readonly<Record<Channel, Outbox>>;
@@ -17,9 +19,15 @@ export class Mail {
   readonly #engine: PeerContext['handle'];
   readonly #events: NativeEvents;
   readonly #outboxes = new Map<bigint, Outboxes>();
+  readonly #isPeer: (identity: bigint) => boolean;
   #lastNotification = 0;
 
-  constructor(engine: PeerContext['handle'], events: NativeEvents) {
+  constructor(
+    engine: PeerContext['handle'],
+    events: NativeEvents,
+    isPeer: (identity: bigint) => boolean,
+  ) {
+    this.#isPeer = isPeer;
     this.#engine = engine;
     this.#events = events;
   }
@@ -29,8 +37,17 @@ export class Mail {
     if (outboxes === undefined) {
       outboxes = byChannel((channel) => this.#outbox(channel));
       this.#outboxes.set(identity, outboxes);
+      if (this.#outboxes.size > MAX_OUTBOXES) this.#dropOldest();
     }
     return outboxes;
+  }
+
+  #dropOldest(): void {
+    for (const identity of this.#outboxes.keys()) {
+      if (this.#isPeer(identity)) continue;
+      this.#outboxes.delete(identity);
+      return;
+    }
   }
 
   #outbox(channel: number): Outbox {
@@ -64,6 +81,7 @@ export class Mail {
   left(identity: bigint): void {
     const outboxes = this.#outboxes.get(identity) ?? {};
     for (const outbox of Object.values<Outbox>(outboxes)) outbox.taken(Taken.Closed, []);
+    this.#outboxes.delete(identity); // it does not come back
   }
 
   /** A peer is lost. */

@@ -2,7 +2,7 @@ import { countAsHandled } from '../base/cancellation.js';
 import { type DirectoryEntry, isName } from '../base/directory.js';
 import type { EngineParts } from './engine-parts.js';
 import { MembershipEvents } from './membership-events.js';
-import { peerAt } from './peer-at.js';
+import { type PeerHolder, peerAt } from './peer-at.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** The engines of a group: those that the directory has, and of these, those that a rail reaches. */
@@ -14,6 +14,7 @@ export class Members {
   readonly #name: string;
   readonly #own: string;
   readonly #listed = new Map<string, RemoteEngine>();
+  readonly #holder: PeerHolder = {};
   // The addresses that are ignored, by id.
   readonly #ignored = new Map<string, unknown>();
 
@@ -45,7 +46,7 @@ export class Members {
     try {
       const peer = peerAt(this.#parts, address, id);
       this.#ignored.delete(id);
-      peer.holders.add(this);
+      peer.holders.add(this.#holder);
       this.#listed.set(id, peer);
       this.#show(peer, '');
     } catch (error) {
@@ -78,8 +79,7 @@ export class Members {
 
   /** Forgets a peer, unless the program or another membership uses it. */
   async #release(peer: RemoteEngine): Promise<void> {
-    peer.holders.delete(this);
-    if (peer.holders.size === 0 && this.#parts.isOpen) await peer.close();
+    if (this.#parts.isOpen) await peer.release(this.#holder);
   }
 
   /** Forgets all peers. */

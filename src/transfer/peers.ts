@@ -1,6 +1,8 @@
+import { countAsHandled } from '../base/cancellation.js';
+import { invalidArgValue } from '../base/errors.js';
 import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
-import type { EngineAddress } from './address.js';
+import { type EngineAddress, identityText, isSameAddress } from './address.js';
 import { Addresses } from './addresses.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
@@ -11,6 +13,8 @@ export const FLUSH_TIMEOUT = 1000;
 
 // The same, after messages were given up.
 const LAST_TIMEOUT = 250; // ms
+
+const MAX_FORGOTTEN = 65_536;
 
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
@@ -23,12 +27,21 @@ export interface PeersOptions {
   readonly rdma: boolean;
 }
 
+/** What may be used of the address of a stranger. */
+export interface Usable {
+  /** By rail. */
+  readonly usable: readonly boolean[];
+  /** Whether its memory may be mapped. */
+  readonly maps: boolean;
+}
+
 /** The engines that an engine knows, by identity. */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
   // The peers that were forgotten. The engine has also forgotten which of their offers have ended. Keys refuse the
   // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
+  // Identities of engines that were closed do not come back. If there are too many others, nothing is mapped any more.
   readonly #forgotten = new Set<bigint>();
 
   /** @param known an empty map. The inbox reads the same map. */
@@ -37,12 +50,24 @@ export class Peers {
     this.#options = options;
   }
 
-  /** Returns the engine of an address. Makes it if it is not known. */
-  meet(address: EngineAddress): RemoteEngine {
+  /**
+   * Returns the engine of an address. Makes it if it is not known.
+   *
+   * @param stranger undefined if the address was not sent by a stranger. Then it replaces a stranger's that differs.
+   * @throws TypeError ERR_INVALID_ARG_VALUE for a second address of an engine: one of them is forged.
+   */
+  meet(address: EngineAddress, stranger?: Usable): RemoteEngine {
     const known = this.#known.get(address.id);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (isSameAddress(known.address, address)) return known;
+      if (stranger !== undefined || !known.isStranger) throw anotherAddress(address);
+      countAsHandled(known.close());
+    }
     const { context, rails, inbox, maps, rdma } = this.#options;
-    const addresses = new Addresses(rails, address.rails);
+    const inserted = address.rails.map((each, i) =>
+      stranger && !stranger.usable[i] ? undefined : each,
+    );
+    const addresses = new Addresses(rails, inserted);
     const handle = native.transferPeer(
       context.handle,
       address.id,
@@ -53,21 +78,26 @@ export class Peers {
     const peer = new RemoteEngine(
       {
         ...context,
-        maps: maps && !this.#forgotten.has(address.id),
+        maps: maps && stranger?.maps !== false && this.#mayMap(address.id),
         forget: (closing, unused) => this.#forget(closing, unused, addresses),
       },
       address,
       handle,
+      stranger !== undefined,
     );
     this.#known.set(address.id, peer);
     inbox.known(peer);
     return peer;
   }
 
+  #mayMap(identity: bigint): boolean {
+    return this.#forgotten.size < MAX_FORGOTTEN && !this.#forgotten.has(identity);
+  }
+
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     const { context, inbox } = this.#options;
-    this.#known.delete(peer.identity);
-    if (peer.maps) this.#forgotten.add(peer.identity);
+    if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
+    if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
     let timeout = FLUSH_TIMEOUT;
     const limit = new TimeLimit(timeout, () => {
       context.mail.forget(peer);
@@ -84,3 +114,6 @@ export class Peers {
     if (context.isOpen()) await addresses.remove();
   }
 }
+
+const anotherAddress = ({ id }: EngineAddress) =>
+  invalidArgValue('address', `is a second one of the engine ${identityText(id)}, with other rails`);

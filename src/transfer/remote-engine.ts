@@ -14,6 +14,7 @@ import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
 import type { NativeEvents } from './native-events.js';
+import type { PeerHolder } from './peer-at.js';
 import { hasEnded, isHere, type ProcessIdentity } from './same-host.js';
 import { PeerStreams } from './streams/peer-streams.js';
 import type { StreamReport } from './streams/run.js';
@@ -63,8 +64,8 @@ export class RemoteEngine {
   readonly handle: Handle<'RemotePeer'>;
   /** @internal */
   readonly identity: bigint;
-  /** @internal Who uses the peer: its engine, if the program got the peer by engine.peer(), and memberships. */
-  readonly holders = new Set<object>();
+  /** @internal Who uses the peer: its engine, if the program got the peer by engine.peer(), memberships and servers. */
+  readonly holders = new Set<PeerHolder>();
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
   readonly #transfers: Transfers;
@@ -82,8 +83,20 @@ export class RemoteEngine {
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(context: PeerContext, address: EngineAddress, handle: Handle<'RemotePeer'>) {
+  readonly address: EngineAddress;
+  /** @internal Whether a stranger has sent the address. */
+  readonly isStranger: boolean;
+
+  /** @internal */
+  constructor(
+    context: PeerContext,
+    address: EngineAddress,
+    handle: Handle<'RemotePeer'>,
+    isStranger: boolean,
+  ) {
     this.#context = context;
+    this.address = address;
+    this.isStranger = isStranger;
     this.identity = address.id;
     this.id = identityText(address.id);
     this.rails = address.rails.length;
@@ -209,6 +222,11 @@ export class RemoteEngine {
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.#close());
     return this.#closing;
+  }
+
+  /** @internal Forgets the peer after its last holder. */
+  async release(holder: PeerHolder): Promise<void> {
+    if (this.holders.delete(holder) && this.holders.size === 0) await this.close();
   }
 
   #close(): Promise<void> {

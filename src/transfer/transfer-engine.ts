@@ -24,7 +24,8 @@ import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from './memory-p
 import type { Notification } from './notifications.js';
 import { makeOffer } from './offering.js';
 import { OpenOffers } from './open-offers.js';
-import { peerAt } from './peer-at.js';
+import { type PeerHolder, peerAt, peerFrom, type Sender } from './peer-at.js';
+import { checkPeerOptions, type PeerOptions } from './peer-options.js';
 import { openRails, type Rail, statesOf } from './rails.js';
 import {
   type AllocateMemoryOptions,
@@ -70,6 +71,8 @@ export class TransferEngine {
   /** @internal Counts the engines of this thread, from 1. */
   readonly number = ++lastNumber;
   readonly #parts: EngineParts;
+  /** Holds the peers that the program got by peer(). */
+  readonly #holder: PeerHolder = {};
   #poolsMade = 0;
   #closing: Promise<void> | undefined;
 
@@ -150,12 +153,20 @@ export class TransferEngine {
    * Returns the peer with this address.
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another
-   * secret, or belongs to an engine with another provider.
+   * secret, belongs to an engine with another provider, or is a second one of a peer, with other rails. FabricError
+   * FI_EACCES if it came over a connection and was not admitted.
    */
-  async peer(address: string): Promise<RemoteEngine> {
+  async peer(address: string, options: PeerOptions = {}): Promise<RemoteEngine> {
+    const { from, admit } = checkPeerOptions(options);
+    return this.hold(this.#holder, address, from && { connection: from, admit });
+  }
+
+  /** @internal The peer with an address. The holder keeps it until peer.release(). */
+  async hold(holder: PeerHolder, address: string, sender?: Sender): Promise<RemoteEngine> {
     this.#checkOpen();
+    if (sender !== undefined) return peerFrom(this.#parts, address, sender, holder);
     const peer = peerAt(this.#parts, address);
-    peer.holders.add(this);
+    peer.holders.add(holder);
     return peer;
   }
 

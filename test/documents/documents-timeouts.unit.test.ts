@@ -12,7 +12,7 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['the token of `engine', 'src/transfer/streams/stream-options.ts', /const EXPIRES = ([\d_]+)/],
   ['`engine.join()`', 'src/transfer/membership.ts', /const TIMEOUT = ([\d_]+)/],
   ['an entry of a directory', 'src/base/directory.ts', /DEFAULT_TTL = ([\d_]+)/],
-  ['a client of `transferServer', 'src/http/transfer-server.ts', /const KEEP = ([\d_]+)/],
+  ['a client of `transferServer', 'src/http/clients.ts', /const KEEP = ([\d_]+)/],
   ['an answer to a request', 'src/objects/client-options.ts', /const TIMEOUT = ([\d_]+)/],
   ['a request to an object server', 'src/objects/fabric.ts', /const WAIT = ([\d_]+)/],
   ['`remote.notify()`', 'src/transfer/outbox.ts', /const CONFIRMATION_TIMEOUT = ([\d_]+)/],
@@ -37,7 +37,8 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['the same over', 'src/net/control-watch.ts', /const LOSS = ([\d_]+)/],
 ];
 
-const [, section = ''] = textOf('docs/transfer.md').split('\n## Timeouts of the package\n');
+const [, rest = ''] = textOf('docs/transfer.md').split('\n## Timeouts of the package\n');
+const [section = ''] = rest.split('\n## ');
 const rows = [...section.matchAll(/^\| (\S.*?) +\| ([\d,]+) +\|/gm)].map(
   ([, what = '', value = '']) => ({ what, value: Number(value.replace(',', '')) }),
 );

@@ -15,9 +15,10 @@ import express from 'express';
 import fastify from 'fastify';
 import { type AnyRequest, type AnyResponse, transferClient, transferServer } from 'libfabric/http';
 import { TransferEngine } from 'libfabric/transfer';
-import { Agent, fetch as fetchUndici, request as requestUndici } from 'undici';
+import { fetch as fetchUndici, request as requestUndici } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
+import { bystander, forged, peersOf } from '../support/forged.js';
 import { settle } from '../support/settle.js';
 
 const BYTES = pattern(100_000);
@@ -149,12 +150,12 @@ test('a request of undici needs only the headers', async () => {
   expect(same(await buffer(peer.download(tokens[0] as string)), BYTES)).toBe(true);
 });
 
-test('HTTP/2 works, and its session is the connection', async () => {
+test('HTTP/2 works', async () => {
   const [engine, other] = [await openEngine(), await openEngine()];
   const server = createServer2(async (request, response) => {
     response.end((await answer(transfers, request, response)).text);
   });
-  const transfers = transferServer(other, server, { keep: 0 });
+  const transfers = transferServer(other, server);
   const url = await urlOf(server);
   const session = connectHttp2(url);
   const client = transferClient(engine);
@@ -168,10 +169,9 @@ test('HTTP/2 works, and its session is the connection', async () => {
   }
   expect(transfers.clients).toBe(1);
   session.close();
-  await expect.poll(() => transfers.clients).toBe(0);
 });
 
-test('a client is forgotten some time after its last connection, and may come back', async () => {
+test('a client is forgotten some time after its last request, and may come back', async () => {
   const [engine, other] = [await openEngine(), await openEngine()];
   const server = createServer(async (request, response) => {
     peers.push((await transfers.clientOf(request, response))?.peer);
@@ -180,28 +180,76 @@ test('a client is forgotten some time after its last connection, and may come ba
   const peers: unknown[] = [];
   const transfers = transferServer(other, server, { keep: 1 });
   const url = await urlOf(server);
-  const agents = [new Agent(), new Agent()];
-  const get = async (agent: Agent) => {
-    const response = await fetchUndici(url, {
-      headers: transferClient(engine).headers(),
-      dispatcher: agent,
-    });
-    await response.text();
-  };
-  for (const agent of [...agents, ...agents]) await get(agent);
-  expect([transfers.clients, new Set(peers).size]).toEqual([1, 1]);
-  await agents[0]?.close();
-  await get(agents[1] as Agent);
-  expect(new Set(peers).size).toBe(1);
-  await agents[1]?.close();
-  await expect.poll(() => transfers.clients).toBe(0);
+  const headers = transferClient(engine).headers();
+  const get = async () => void (await (await fetch(url, { headers })).text());
+  await get();
+  await expect.poll(() => transfers.clients).toBe(0); // its connection stays
   expect(peers[0]).toMatchObject({ closed: true });
-  const again = new Agent();
-  await get(again);
-  expect([new Set(peers).size, transfers.clients]).toEqual([2, 1]);
+  await get();
+  expect(new Set(peers).size).toBe(2);
   await transfers.close();
   expect([transfers.clients, peers.at(-1)]).toMatchObject([0, { closed: true }]);
-  await again.close();
+});
+
+test('a client stays while a request or a transfer is in progress, and leaves when its engine closes', async () => {
+  const [engine, second, other] = [await openEngine(), await openEngine(), await openEngine()];
+  const waiting: (() => void)[] = [];
+  const server = createServer(async (request, response) => {
+    await transfers.clientOf(request, response);
+    waiting.push(() => response.end());
+  });
+  const transfers = transferServer(other, server, { maxClients: 1 });
+  const url = await urlOf(server);
+  const get = (each: TransferEngine) =>
+    fetch(url, { headers: transferClient(each).headers() }).then((answer) => answer.status);
+  const first = get(engine);
+  await expect.poll(() => waiting.length).toBe(1);
+  const address = { 'x-libfabric-address': second.address };
+  const response = { setHeader: () => {}, once: () => {} };
+  const request = { headers: address, socket: { remoteAddress: '127.0.0.1' } };
+  await expect(transfers.clientOf(request as never, response as never)).rejects.toMatchObject({
+    code: 'FI_EBUSY',
+    statusCode: 503,
+  });
+  expect(transfers.clients).toBe(1);
+  const peer = await other.peer(engine.address);
+  await engine.peer(other.address);
+  const offer = await (await other.allocate(4096)).offer({ access: 'write', to: peer });
+  waiting[0]?.();
+  expect(await first).toBe(200);
+  await expect(transfers.clientOf(request as never, response as never)).rejects.toMatchObject({
+    code: 'FI_EBUSY',
+  });
+  await offer.close();
+  await engine.close();
+  await expect.poll(() => transfers.clients).toBe(0);
+});
+
+test('a stranger makes a server keep 1024 engines, and connect nowhere', async () => {
+  const [engine, evil] = [await openEngine(), await openEngine()];
+  const { connections, rail } = await bystander();
+  const { transfers, url } = await (SERVERS['node:http'] as Serve)(engine);
+  const status = async (address: string, more = {}) => {
+    const { body, statusCode } = await requestUndici(url, {
+      headers: { 'x-libfabric-address': address, ...more },
+    });
+    await body.dump();
+    return statusCode;
+  };
+  expect(await status(forged(evil.address, { rails: [rail] }))).toBe(403);
+  for (const name of ['x-forwarded-for', 'forwarded', 'via'])
+    expect(await status(evil.address, { [name]: '127.0.0.1' })).toBe(403);
+  expect([peersOf(engine), connections]).toEqual([[], []]);
+  const request = { socket: { remoteAddress: '127.0.0.1' } };
+  const response = { setHeader: () => {}, closed: true };
+  for (let i = 0; i < 1500; i++) {
+    const address = forged(evil.address, { id: BigInt(i), maps: false });
+    const headers = { 'x-libfabric-address': address };
+    await transfers.clientOf({ ...request, headers } as never, response as never);
+  }
+  expect(transfers.clients).toBe(1024);
+  await transfers.close();
+  expect(peersOf(engine)).toEqual([]);
 });
 
 test('the stream of a client whose process is killed ends when its connection does, whatever the liveness', async () => {
@@ -251,6 +299,8 @@ test('wrong arguments are refused', async () => {
   expect(() => transferServer(engine, wrong({}))).toThrow(TypeError);
   expect(() => transferServer(engine, undefined, wrong({ keeps: 1 }))).toThrow('keep');
   expect(() => transferServer(engine, undefined, { keep: -1 })).toThrow(RangeError);
+  expect(() => transferServer(engine, undefined, { maxClients: 0 })).toThrow(RangeError);
+  expect(() => transferServer(engine, undefined, wrong({ admit: 1 }))).toThrow(TypeError);
   expect(() => transferClient(wrong(1))).toThrow(TypeError);
   expect(() => transferClient(engine, wrong('fetch'))).toThrow(TypeError);
   await engine.close();
