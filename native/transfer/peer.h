@@ -69,9 +69,7 @@ class Path {
 
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path. Parked
   // copies are probes themselves.
-  bool open(Clock::time_point now) const {
-    return parked_ == 0 && now >= offerAt_ && isTrusted(now);
-  }
+  bool open(Clock::time_point now) const { return parked_ == 0 && isTrusted(now); }
   // The provider may never complete messages to a peer that has died. They must not take the room
   // of messages to other peers.
   bool takesMessages(Clock::time_point now) const { return stuck_ < kMaxStuck && isTrusted(now); }
@@ -173,6 +171,7 @@ class Path {
   static constexpr std::chrono::milliseconds kMaxHomeBackoff{10'000};
 
   bool isTrusted(Clock::time_point now) const {
+    if (now < offerAt_) return false;
     if (!suspect_) return true;
     return now >= retryAt_ && awaited_ == 0;
   }

@@ -44,8 +44,6 @@ function checkSpelling(options: object): void {
   }
 }
 
-type Created = (error: Error | null, socket: Duplex) => void;
-
 // node:http takes the default port of the agent, 80, for https: too.
 const withPort = (target: Target): Target =>
   isSecure(target) && target.port === 80 ? { ...target, port: 443 } : target;
@@ -101,7 +99,7 @@ export class FabricAgent extends Agent {
   /** A socket to a server, for libraries that take a function which connects: returned, and given to the callback, as node:http has it. */
   override createConnection(
     target: ClientRequestArgs & Omit<ConnectionOptions, keyof ClientRequestArgs>,
-    created?: Created,
+    created?: (error: Error | null, socket: Duplex) => void,
   ): Duplex {
     const [options] = connectArguments([target, created]); // as those of net.createConnection(), which node:http uses
     const wanted = withPort(options as Target);

@@ -55,14 +55,23 @@ export function sessionTo(options: ConnectOptions, asker: Asker): Promise<Socket
   );
 }
 
+// Not within sharedSession(): its functions live as long as the session, and would keep the asker.
+function tellLookupOf(
+  opening: Promise<SocketSession>,
+  options: ConnectOptions,
+  asker: Asker,
+): void {
+  opening.then(
+    (session) => tellLookup(asker, options, session.control),
+    () => {}, // the socket that uses it learns of it
+  );
+}
+
 function sharedSession(options: ConnectOptions, asker: Asker): Promise<SocketSession> {
   const key = `${keyOf(options)}\n${keyOfFabric(options)}`;
   const known = sessions.get(key);
   if (known !== undefined) {
-    known.then(
-      (session) => tellLookup(asker, options, session.control),
-      () => {}, // the socket that uses it learns of it
-    );
+    tellLookupOf(known, options, asker);
     return known;
   }
   const forget = () => {

@@ -15,6 +15,7 @@ export { FabricSocket } from './fabric-socket.js';
 export { MessageSocket, type MessageSocketOptions } from './message-socket.js';
 export { netMetrics } from './metrics.js';
 export type { OnRead } from './onread.js';
+export type { Address } from './peer-info.js';
 export type { Heartbeat, PortOptions } from './port.js';
 export type { FabricOptions } from './ports.js';
 export type { ReceiveOptions } from './receive-options.js';

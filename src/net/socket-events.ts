@@ -53,84 +53,114 @@ export interface ServerEvents {
 
 declare module './fabric-socket.js' {
   interface FabricSocket {
+    /** Calls the listener with each event. */
     on<E extends keyof SocketEvents>(event: E, listener: (...args: SocketEvents[E]) => void): this;
+    /** Calls the listener with each event. */
     on(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** Calls the listener with the next event. */
     once<E extends keyof SocketEvents>(
       event: E,
       listener: (...args: SocketEvents[E]) => void,
     ): this;
+    /** Calls the listener with the next event. */
     once(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** The same as on(). */
     addListener<E extends keyof SocketEvents>(
       event: E,
       listener: (...args: SocketEvents[E]) => void,
     ): this;
+    /** The same as on(). */
     addListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As on(), before the other listeners. */
     prependListener<E extends keyof SocketEvents>(
       event: E,
       listener: (...args: SocketEvents[E]) => void,
     ): this;
+    /** As on(), before the other listeners. */
     prependListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As once(), before the other listeners. */
     prependOnceListener<E extends keyof SocketEvents>(
       event: E,
       listener: (...args: SocketEvents[E]) => void,
     ): this;
+    /** As once(), before the other listeners. */
     prependOnceListener(event: string | symbol, listener: (...args: never[]) => void): this;
   }
 }
 
 declare module './message-socket.js' {
   interface MessageSocket {
+    /** Calls the listener with each event. */
     on<E extends keyof MessageEvents>(
       event: E,
       listener: (...args: MessageEvents[E]) => void,
     ): this;
+    /** Calls the listener with each event. */
     on(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** Calls the listener with the next event. */
     once<E extends keyof MessageEvents>(
       event: E,
       listener: (...args: MessageEvents[E]) => void,
     ): this;
+    /** Calls the listener with the next event. */
     once(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** The same as on(). */
     addListener<E extends keyof MessageEvents>(
       event: E,
       listener: (...args: MessageEvents[E]) => void,
     ): this;
+    /** The same as on(). */
     addListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As on(), before the other listeners. */
     prependListener<E extends keyof MessageEvents>(
       event: E,
       listener: (...args: MessageEvents[E]) => void,
     ): this;
+    /** As on(), before the other listeners. */
     prependListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As once(), before the other listeners. */
     prependOnceListener<E extends keyof MessageEvents>(
       event: E,
       listener: (...args: MessageEvents[E]) => void,
     ): this;
+    /** As once(), before the other listeners. */
     prependOnceListener(event: string | symbol, listener: (...args: never[]) => void): this;
   }
 }
 
 declare module './server.js' {
   interface FabricServer {
+    /** Calls the listener with each event. */
     on<E extends keyof ServerEvents>(event: E, listener: (...args: ServerEvents[E]) => void): this;
+    /** Calls the listener with each event. */
     on(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** Calls the listener with the next event. */
     once<E extends keyof ServerEvents>(
       event: E,
       listener: (...args: ServerEvents[E]) => void,
     ): this;
+    /** Calls the listener with the next event. */
     once(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** The same as on(). */
     addListener<E extends keyof ServerEvents>(
       event: E,
       listener: (...args: ServerEvents[E]) => void,
     ): this;
+    /** The same as on(). */
     addListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As on(), before the other listeners. */
     prependListener<E extends keyof ServerEvents>(
       event: E,
       listener: (...args: ServerEvents[E]) => void,
     ): this;
+    /** As on(), before the other listeners. */
     prependListener(event: string | symbol, listener: (...args: never[]) => void): this;
+    /** As once(), before the other listeners. */
     prependOnceListener<E extends keyof ServerEvents>(
       event: E,
       listener: (...args: ServerEvents[E]) => void,
     ): this;
+    /** As once(), before the other listeners. */
     prependOnceListener(event: string | symbol, listener: (...args: never[]) => void): this;
   }
 }

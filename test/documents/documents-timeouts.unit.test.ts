@@ -22,7 +22,8 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['a rail without', 'src/transfer/settings.ts', /const STALL = ([\d_]+)/],
   ['an offer that has', 'src/transfer/offer.ts', /const ARRIVAL_TIMEOUT = ([\d_]+)/],
   ['the same, until its', 'src/transfer/offer.ts', /const WITHDRAW_DELAY = ([\d_]+)/],
-  ['`engine.close()` and', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
+  ['`engine.close()`, for', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
+  ['`remote.close()`, for', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
   [
     '`engine.close()`, until',
     'src/transfer/engine-parts.ts',

@@ -47,18 +47,19 @@ async function printedCommand(child: ChildProcess): Promise<readonly string[]> {
   throw new Error(`the server ended: ${output}`);
 }
 
-describe.each(SERVERS.map((server, index) => [...server, index] as const))(
-  '%s',
-  (name, argsOf, index) => {
-    const isQuick = (host: string) => QUICK.includes(name) && host === HOSTS[index % HOSTS.length];
-    test.for(casesOf(HOSTS, isQuick))('a client can connect to the server at %s', async (host) => {
-      const server = startServer(argsOf(await freePort()));
-      const command = await server.command;
-      expect([hostname(), 'localhost']).toContain(command.at(-1));
-      const client = runInHost('client', [...command.slice(0, -1), host], env);
-      expect(await client).toMatchObject({ code: 0, stderr: '' });
-      expect(await server.ended).toMatchObject({ code: 0 });
-    });
+const PLACES = SERVERS.flatMap(([name, argsOf], index) =>
+  HOSTS.map((host, i) => ({ name, argsOf, host, isQuick: i === index % HOSTS.length })),
+);
+
+test.for(casesOf(PLACES, ({ name, isQuick }) => isQuick && QUICK.includes(name)))(
+  '$name: a client can connect to the server at $host',
+  async ({ argsOf, host }) => {
+    const server = startServer(argsOf(await freePort()));
+    const command = await server.command;
+    expect([hostname(), 'localhost']).toContain(command.at(-1));
+    const client = runInHost('client', [...command.slice(0, -1), host], env);
+    expect(await client).toMatchObject({ code: 0, stderr: '' });
+    expect(await server.ended).toMatchObject({ code: 0 });
   },
 );
 
