@@ -303,7 +303,7 @@ export class FabricSocket extends SessionDuplex {
     const wasConnecting = this.#isOpening;
     this.connecting = this.#isOpening = false;
     this.#timeout.stop();
-    this.stream.destroy();
+    this.stream.destroy(this.#reader.holdsBytes);
     this.#isReferenced = false;
     this.#holdLoop();
     this.#writer.fail(

@@ -264,9 +264,9 @@ export class MessageSocket extends EventEmitter implements AsyncIterable<Uint8Ar
   }
 
   /** The messages of the peer until it ends. */
-  messages(options: ReceiveOptions = {}): AsyncIterableIterator<Uint8Array, undefined> {
+  messages(options: ReceiveOptions = {}): AsyncIterableIterator<Uint8Array> {
     const checked = checkReceiveOptions(options);
-    const iterator: AsyncIterableIterator<Uint8Array, undefined> = {
+    const iterator: AsyncIterableIterator<Uint8Array> = {
       next: () => {
         const ready = checked.signal ? undefined : this.#readyMessage();
         if (ready) {

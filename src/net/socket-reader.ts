@@ -57,6 +57,11 @@ export class SocketReader {
     return this.#socket.readableFlowing === null && !hasReader;
   }
 
+  /** Whether bytes were taken that the program has not got. */
+  get holdsBytes(): boolean {
+    return Boolean(this.#held);
+  }
+
   /** The stream of the socket is open. */
   opened(): void {
     if (this.#wantsBytes) this.#take(false);
