@@ -165,8 +165,10 @@ export class FabricSocket extends SessionDuplex {
       return;
     }
     this.#loss = isWhole ? connectionError('EPIPE', 'the peer is gone', 'write') : error;
-    // The program gets the peer's last bytes and its end, as over TCP, which takes more of a write that is not read.
-    const isIgnored = isWhole && isUnread && this.#writer.isBusy && !this.#writesAfterEnd;
+    // A peer that has answered does not read the rest. The program gets its last bytes and its end, as over TCP, which takes
+    // more of such a write.
+    const isAnswered = this.#reader.hasArrived && !this.#writesAfterEnd;
+    const isIgnored = isWhole && isUnread && this.#writer.isBusy && isAnswered;
     const afterEnd = () => (isIgnored ? this.destroy() : this.#failWriter());
     if (this.readableEnded) afterEnd();
     else if (isWhole) this.once('end', afterEnd);

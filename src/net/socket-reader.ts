@@ -57,6 +57,11 @@ export class SocketReader {
     return this.#socket.readableFlowing === null && !hasReader;
   }
 
+  /** Whether the peer has sent any bytes. */
+  get hasArrived(): boolean {
+    return this.#bytesRead > 0 || this.holdsBytes || (this.#stream.state()?.unread ?? 0) > 0;
+  }
+
   /** Whether bytes were taken that the program has not got. */
   get holdsBytes(): boolean {
     return Boolean(this.#held);

@@ -192,6 +192,17 @@ describe.each(casesOf(libraries, isQuick))('%s', (_name, { pair }) => {
     expect(code).toMatch(/^(ECONNRESET|EPIPE)$/);
   });
 
+  test('a write to a peer that destroys its socket without an answer fails, once', async () => {
+    const [client, peer] = await pair();
+    const events = eventsOf(peer, 'error');
+    const closing = closeOf(peer);
+    client.destroy();
+    const result = resultOf((done) => peer.write(Buffer.alloc(10_000_000), done));
+    expect(await closing).toBe(true);
+    expect(await result).toMatch(/^(ECONNRESET|EPIPE)$/);
+    expect(events).toEqual(['error']);
+  });
+
   test('a write that waits fails if it began after the end of a peer that is gone', async () => {
     const [client, peer] = await pair({ allowHalfOpen: true });
     client.destroy();
