@@ -39,10 +39,12 @@ export function checkClientsOptions({ keep, maxClients, admit }: ClientsOptions)
   checkAdmit(admit);
 }
 
-type Ends = object & Partial<Pick<EventEmitter, 'once'>>;
+/** Emits 'close' when a connection ends. */
+type Ends = object & Partial<Pick<EventEmitter, 'once'>> & { readonly destroyed?: boolean };
 
-/** A client, and its requests in progress. */
+/** A client, its connections, and its requests in progress. */
 interface Met {
+  readonly connections: Set<Ends>;
   requests: number;
   limit: TimeLimit | undefined;
 }
@@ -61,9 +63,8 @@ export class Clients {
   readonly #admit: Admit | undefined;
   /** The one whose last request is the longest ago comes first. */
   readonly #met = new Map<RemoteEngine, Met>();
-
-  /** Those that were met over each connection. */
-  readonly #peers = new WeakMap<Ends, Set<RemoteEngine>>();
+  /** The clients of each connection. */
+  readonly #clients = new WeakMap<Ends, Set<RemoteEngine>>();
 
   readonly #holder: PeerHolder = {
     makeRoom: () => this.#makeRoom(),
@@ -100,8 +101,8 @@ export class Clients {
   ): Promise<Meeting> {
     const sender = { connection, source, admit: this.#admit };
     const peer = await this.#engine.hold(this.#holder, address, sender);
-    this.#watch(ends, peer);
     const met = this.#met.get(peer);
+    if (met) this.#watch(ends, peer, met);
     let isDone = false;
     const done = () => {
       if (isDone) return;
@@ -114,19 +115,24 @@ export class Clients {
   }
 
   // What is open with a client that has died should not wait for its silence.
-  #watch(ends: Ends, peer: RemoteEngine): void {
-    const known = this.#peers.get(ends) ?? new Set();
-    if (known.has(peer)) return;
-    known.add(peer);
-    this.#peers.set(ends, known);
-    if (known.size > 1) return;
+  #watch(ends: Ends, peer: RemoteEngine, met: Met): void {
+    if (ends.destroyed) return;
+    const known = this.#clients.get(ends);
+    const clients = known ?? new Set();
+    clients.add(peer);
+    met.connections.add(ends);
+    if (known) return;
+    this.#clients.set(ends, clients);
     ends.once?.('close', () => {
-      for (const each of known) each.doubt();
+      for (const each of clients) {
+        this.#met.get(each)?.connections.delete(ends);
+        each.doubt();
+      }
     });
   }
 
   #begin(peer: RemoteEngine): void {
-    const met = this.#met.get(peer) ?? { requests: 0, limit: undefined };
+    const met = this.#met.get(peer) ?? { connections: new Set(), requests: 0, limit: undefined };
     this.#met.delete(peer);
     this.#met.set(peer, met);
     met.limit?.clear();
@@ -157,7 +163,9 @@ export class Clients {
   }
 
   #forget(peer: RemoteEngine): void {
-    this.#met.get(peer)?.limit?.clear();
+    const met = this.#met.get(peer);
+    met?.limit?.clear();
+    for (const ends of met?.connections ?? []) this.#clients.get(ends)?.delete(peer);
     this.#met.delete(peer);
     countAsHandled(peer.release(this.#holder)); // the engine may have closed
   }

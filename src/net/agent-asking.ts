@@ -70,6 +70,7 @@ export class Asking {
       .then((socket) => meet(socket, options, timeLeft(until, options.connectTimeout)))
       .then(
         (session) => {
+          session.endsWhenIdle = true;
           session.start();
           return { session, isUnreachable: false };
         },

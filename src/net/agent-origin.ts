@@ -14,8 +14,6 @@ import type { SocketSession } from './stream.js';
 
 /** ms until a server that has not agreed is asked again. */
 const ASK_AGAIN = 60_000;
-/** ms that a session stays without sockets. */
-const IDLE = 60_000;
 
 /** The agent of an origin. */
 export interface OriginOwner {
@@ -35,7 +33,6 @@ export class Origin {
   #asksFrom: number | undefined;
   /** Sockets that use the session, or wait for it. */
   #sockets = 0;
-  #idle: NodeJS.Timeout | undefined;
 
   constructor(options: AskingOptions, agent: OriginOwner) {
     this.#options = options;
@@ -122,29 +119,22 @@ export class Origin {
     session.onEnd = session.onRetire = () => {
       if (this.#session !== session) return;
       this.#session = undefined;
-      clearTimeout(this.#idle);
       this.#agent.retired();
     };
-    if (this.#sockets === 0) this.#rest();
+    this.#closeIfLeft();
   }
 
   #use(socket: FabricSocket, { timeout }: Target): FabricSocket {
     if (timeout) socket.setTimeout(timeout);
-    clearTimeout(this.#idle);
     this.#sockets += 1;
     return socket.once('close', () => {
       this.#sockets -= 1;
-      if (this.#sockets === 0) this.#rest();
+      this.#closeIfLeft();
     });
   }
 
-  // Nobody uses the session.
-  #rest(): void {
-    if (this.#agent.isLeaving()) this.#close();
-    else this.#idle = withoutContext(() => setTimeout(() => this.#close(), IDLE).unref());
-  }
-
-  #close(): void {
+  #closeIfLeft(): void {
+    if (this.#sockets > 0 || !this.#agent.isLeaving()) return;
     const session = this.#session;
     this.#session = undefined; // the next socket needs another one
     session?.close();
@@ -153,7 +143,7 @@ export class Origin {
   /** The agent was destroyed. */
   leave(): void {
     this.#asking?.abort();
-    if (this.#sockets === 0) this.#close();
+    this.#closeIfLeft();
   }
 }
 

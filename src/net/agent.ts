@@ -96,7 +96,7 @@ export class FabricAgent extends Agent {
     (Agent.prototype as unknown as AddsRequests).addRequest.call(this, request, ...rest);
   }
 
-  /** A socket to a server, for libraries that take a function which connects: returned, and given to the callback, as node:http has it. */
+  /** Connects to a server. Returns the socket, and calls back with it, as node:http and other libraries of HTTP want it. */
   override createConnection(
     target: ClientRequestArgs & Omit<ConnectionOptions, keyof ClientRequestArgs>,
     created?: (error: Error | null, socket: Duplex) => void,

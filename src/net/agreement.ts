@@ -46,6 +46,7 @@ export interface FabricAddresses {
 export interface Agreement extends NativeAgreement {
   /** The endpoints of the peer, if it has any, and they may be used. */
   readonly fabric: FabricAddresses | undefined;
+  /** Whether the endpoints that the peer names may be used. */
   readonly isAdmitted: boolean;
   /** Whether this side opens the first socket. */
   readonly opens: boolean;

@@ -135,7 +135,7 @@ async function open(
     if (session instanceof PlainSession)
       ended(); // later sockets need connections of their own
     else session.onEnd = session.onRetire = ended;
-    if (session instanceof Session) session.endsWhenIdle = isShared;
+    session.endsWhenIdle = isShared;
     session.start();
     return session;
   } catch (error) {

@@ -36,6 +36,7 @@ export class PlainSession implements SocketSession {
   stranger: Sender | undefined;
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket = true;
+  endsWhenIdle = false; // it ends with its socket
   readonly #asksMode: boolean;
   readonly #timer: NodeJS.Timeout | undefined;
   #owner: StreamOwner | undefined;

@@ -81,10 +81,10 @@ export class Session implements Carried, SocketSession {
   readonly #links: Links;
   #path = 'control';
   #fallback: Error | undefined;
-  /** Why it ends, when the events before have been told. */
-  #failure: Error | undefined;
-  /** Why it has ended. */
+  /** Why it ends. */
   #error: Error | undefined;
+  /** It ends when the events before have been told. */
+  #hasEnded = false;
   #isScheduled = false;
   #isClosing = false;
   #hasSaidGoodbye = false;
@@ -173,7 +173,7 @@ export class Session implements Carried, SocketSession {
   // A proxy or a NAT may have ended the connection. The fabric tells whether the peer is alive.
   #lostControl(error: Error): void {
     this.#deliver(); // the peer may have closed the session
-    if (this.#error !== undefined) return;
+    if (this.#hasEnded) return;
     if (!this.#links.any || this.#hasSaidGoodbye) {
       this.fail(error);
       return;
@@ -212,7 +212,7 @@ export class Session implements Carried, SocketSession {
 
   /** Why the session has ended. */
   get error(): Error | undefined {
-    if (this.#failure || !this.#hasSaidGoodbye) return this.#failure;
+    if (this.#error || !this.#hasSaidGoodbye) return this.#error;
     return connectionError('ECONNRESET', 'the session is closed', 'read');
   }
 
@@ -284,7 +284,7 @@ export class Session implements Carried, SocketSession {
   #holdLoop(): void {
     const isEnding = this.#isClosing && this.#owners.size === 0;
     const isNeeded = this.#references > 0 || isEnding || !native.netIsDelivered(this.handle);
-    const holds = !this.#error && isNeeded;
+    const holds = !this.#hasEnded && isNeeded;
     this.#links.hold(holds);
     this.#controlPath.hold(holds && !this.#links.any);
   }
@@ -327,14 +327,14 @@ export class Session implements Carried, SocketSession {
   fail(error: Error): void {
     if (this.#error !== undefined) return;
     this.#deliver(); // what arrived before
-    if (this.#error !== undefined || this.#failure !== undefined) return;
-    this.#failure = error;
+    if (this.#error !== undefined) return;
+    this.#error = error;
     if (hasWaiting()) inLaterTurn(() => this.#end(error));
     else this.#end(error);
   }
 
   #end(error: Error): void {
-    this.#error = error;
+    this.#hasEnded = true;
     if (netSessions.delete(this)) publishClose('netSession', this);
     this.#watch.stop();
     clearTimeout(this.#report);
@@ -354,7 +354,7 @@ export class Session implements Carried, SocketSession {
 
   // Packets from the control connection.
   readonly #received = (bytes: Buffer): void => {
-    if (this.#error !== undefined) return;
+    if (this.#hasEnded) return;
     this.#watch.received();
     if (this.#links.any && !isBeat(bytes))
       this.#leaveFabric(connectionError('ENETDOWN', 'the peer has left the fabric', 'read'));
@@ -385,7 +385,7 @@ export class Session implements Carried, SocketSession {
   }
 
   #tell(kind: number, stream: number, value: number): void {
-    if (this.#error !== undefined) return;
+    if (this.#hasEnded) return;
     const owner = this.#owners.get(stream);
     switch (kind) {
       case NetEvent.Opened:
@@ -447,7 +447,7 @@ export class Session implements Carried, SocketSession {
   };
 
   #send(): void {
-    if (this.#error !== undefined) return;
+    if (this.#hasEnded) return;
     if (this.#links.any) {
       this.#links.send();
     } else {

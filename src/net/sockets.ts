@@ -16,7 +16,7 @@ import {
   connectArguments,
   type FabricSocketOptions,
 } from './socket-options.js';
-import { takeConnection } from './take-connection.js';
+import { checkConnection, takeConnection } from './take-connection.js';
 
 /** Options of connect() for a {@link MessageSocket}. */
 export interface MessageConnectOptions
@@ -70,18 +70,20 @@ export interface UpgradeOptions extends FabricSocketOptions, FabricOptions {
  * Turns a connection into a socket of a session. Both sides call it.
  *
  * @throws Error ERR_SOCKET_BAD_PROTOCOL if the peer sends something else, ETIMEDOUT, ECONNRESET, or ABORT_ERR. The
- * connection is then destroyed.
+ * connection is then destroyed. ERR_INVALID_STATE if it is upgraded already.
  */
 export async function upgrade(
   connection: Duplex,
   options: UpgradeOptions = {},
 ): Promise<FabricSocket> {
-  takeConnection(connection);
+  checkConnection(connection);
   const { timeout = CONNECT_TIMEOUT, signal } = checkObject('options', options);
   checkMilliseconds('options.timeout', timeout);
   checkAdmit(options.admit);
+  checkAnySignal(signal);
+  takeConnection(connection);
   const abort = () => connection.destroy();
-  if (checkAnySignal(signal)?.aborted) abort();
+  if (signal?.aborted) abort();
   else if (signal) onAbort(signal, abort);
   try {
     return await upgraded(connection, options, timeout);

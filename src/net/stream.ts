@@ -45,6 +45,8 @@ export interface SocketSession {
   /** Called when the session has ended. */
   onEnd: ((error: Error) => void) | undefined;
   isOfOneSocket: boolean;
+  /** Whether it takes no more sockets when it was without any for a minute. Set before start(). */
+  endsWhenIdle: boolean;
   start(): void;
   open(owner: StreamOwner, mode: number): number;
   adopt(stream: number, owner: StreamOwner): void;

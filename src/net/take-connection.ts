@@ -4,14 +4,8 @@ import { isRevoked } from '../base/objects.js';
 
 const METHODS = ['write', 'on', 'off', 'pause', 'unshift', 'destroy'];
 
-const used = new WeakSet<Duplex>();
-
-/**
- * Checks for a stream with two sides, which may be of another library, and takes it: once.
- *
- * @throws TypeError; Error ERR_INVALID_STATE if it was taken before.
- */
-export function takeConnection(connection: unknown): asserts connection is Duplex {
+/** Checks for a stream with two sides. It may be of another library. */
+export function checkConnection(connection: unknown): asserts connection is Duplex {
   const isObject = typeof connection === 'object' && connection !== null && !isRevoked(connection);
   const members = isObject ? (connection as unknown as Record<string, unknown>) : {};
   if (!METHODS.every((name) => typeof members[name] === 'function'))
@@ -22,6 +16,12 @@ export function takeConnection(connection: unknown): asserts connection is Duple
       'connection',
       'must give bytes: it has an encoding, or is in object mode',
     );
-  if (used.has(connection as Duplex)) throw invalidState('the connection is upgraded already');
-  used.add(connection as Duplex);
+}
+
+const taken = new WeakSet<Duplex>();
+
+/** @throws Error ERR_INVALID_STATE if the connection was taken before. */
+export function takeConnection(connection: Duplex): void {
+  if (taken.has(connection)) throw invalidState('the connection is upgraded already');
+  taken.add(connection);
 }

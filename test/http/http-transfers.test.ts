@@ -16,7 +16,7 @@ import fastify from 'fastify';
 import { type AnyRequest, type AnyResponse, transferClient, transferServer } from 'libfabric/http';
 import { TransferEngine } from 'libfabric/transfer';
 import { fetch as fetchUndici, request as requestUndici } from 'undici';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { bystander, forged, peersOf } from '../support/forged.js';
 import { settle } from '../support/settle.js';
@@ -223,6 +223,26 @@ test('a client stays while a request or a transfer is in progress, and leaves wh
   await offer.close();
   await engine.close();
   await expect.poll(() => transfers.clients).toBe(0);
+});
+
+test('a connection remembers only the clients that its server remembers', async () => {
+  const [engine, evil] = [await openEngine(), await openEngine()];
+  const transfers = transferServer(engine, undefined, { maxClients: 2 });
+  const socket = Object.assign(new EventEmitter(), { remoteAddress: '127.0.0.1' });
+  const response = { setHeader: () => {}, closed: true };
+  const doubted: unknown[] = [];
+  for (let i = 0; i < 10; i++) {
+    const address = forged(evil.address, { id: BigInt(i), maps: false });
+    const request = { socket, headers: { 'x-libfabric-address': address } };
+    const client = await transfers.clientOf(request as never, response as never);
+    vi.spyOn(client?.peer as unknown as { doubt(): void }, 'doubt').mockImplementation(() =>
+      doubted.push(i),
+    );
+  }
+  expect(socket.listenerCount('close')).toBe(1);
+  socket.emit('close');
+  expect(doubted).toEqual([8, 9]);
+  await transfers.close();
 });
 
 test('a stranger makes a server keep 1024 engines, and connect nowhere', async () => {

@@ -1,4 +1,4 @@
-// libfabric/net: a server connects to no host that a client's greeting or engine names.
+// libfabric/net: a server connects to no host that a client's hello or engine names.
 import { once } from 'node:events';
 import { createServer as createHttp } from 'node:http';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';

@@ -45,6 +45,16 @@ test('a connection is upgraded once, and a second call changes nothing', async (
   expect(String(await b.toArray())).toBe('still there');
 });
 
+test('wrong options change nothing: the connection can be upgraded afterwards', async () => {
+  const both = await connection();
+  for (const wrong of [{ timeout: -1 }, { signal: 1 }, { admit: 1 }])
+    await expect(upgrade(both[0], wrong as never)).rejects.toThrow(/options/);
+  const [a, b] = await upgradeBoth(both);
+  a.end('through');
+  b.end();
+  expect(String(await b.toArray())).toBe('through');
+});
+
 const WAYS: [string, (peer: Socket, abort: AbortController) => unknown, string][] = [
   ['sends something else', (peer) => peer.write('hello\n'), 'ERR_SOCKET_BAD_PROTOCOL'],
   ['sends nothing', () => {}, 'ETIMEDOUT'],
