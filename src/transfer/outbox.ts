@@ -13,8 +13,8 @@ const WINDOW = 1024;
 // The most messages in packets that are sent and not confirmed. A packet may exceed it.
 const MESSAGES = 4096;
 // ms from a delivery until a peer that has confirmed nothing counts as one that cannot. The thread of a peer that can
-// answers the first packet at once.
-const FIRST_CONFIRMATION = 50;
+// answers the first packet at once, unless its machine is busy.
+const FIRST_CONFIRMATION = 250;
 const CONFIRMATION_TIMEOUT = 30_000; // ms without a confirmation
 
 /** The statuses with which a peer confirms packets. */

@@ -331,7 +331,7 @@ export class RemoteEngine {
    * resolves when the peer has taken the message: the message is in the queue of engine.notifications(), or was
    * read. While 4096 messages of this engine wait to be read, the peer takes no more. A peer that has not called
    * engine.peer() for this engine cannot confirm messages. Then the promise resolves when the message is in the
-   * peer's memory, that of the first message 50 ms later.
+   * peer's memory, that of the first message 250 ms later.
    *
    * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds, FI_ECONNRESET if the
    * peer is lost first.

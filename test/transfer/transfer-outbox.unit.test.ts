@@ -77,7 +77,7 @@ test('delivery counts for a peer that confirms nothing, and not for one that doe
   send(3);
   outbox.delivered(1, 0, '');
   expect(await settled()).toEqual({ pending: 3 });
-  await vi.advanceTimersByTimeAsync(51); // it has not answered
+  await vi.advanceTimersByTimeAsync(251); // it has not answered
   expect(await settled()).toEqual({ ok: 1, pending: 2 });
   outbox.taken(Taken.Some, []);
   outbox.delivered(2, 0, '');
