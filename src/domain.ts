@@ -23,6 +23,7 @@ import { withTimeout } from './endpoint/default-timeout.js';
 import type { EndpointBase } from './endpoint/endpoint.js';
 import type { EndpointOptions } from './endpoint/opening-options.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
+import { returnFreedMemory } from './engine/freed-memory.js';
 import { stop } from './engine/unresponsive.js';
 import { infoHandle } from './info/info.js';
 import { checkEntry, type Openable } from './info/openable.js';
@@ -331,6 +332,7 @@ export class Domain {
   /** @internal */
   forget(endpoint: EndpointBase): void {
     this.#endpoints.delete(endpoint);
+    returnFreedMemory();
     this.keepLoop();
   }
 

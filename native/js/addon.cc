@@ -55,6 +55,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportTransfer(exports);
   exportTransferOrders(exports);
   exportTransferMemory(exports);
+  exportHeap(exports);
   exportNet(exports);
   exportStorage(exports);
   return exports;

@@ -34,6 +34,8 @@ void exportEfa(Napi::Object exports);
 void exportTransfer(Napi::Object exports);
 void exportTransferOrders(Napi::Object exports);
 void exportTransferMemory(Napi::Object exports);
+// Memory of malloc(3).
+void exportHeap(Napi::Object exports);
 // The sessions of libfabric/net.
 void exportNet(Napi::Object exports);
 void exportNetPorts(Napi::Object exports);

@@ -40,6 +40,8 @@ export interface NativeAddon
     NativeStorage {
   /** Sets the function that makes the errors which the addon throws. */
   initialize(make: typeof makeFabricError): void;
+  /** Returns the free pages of malloc(3) to the system, off the event loop: malloc_trim(3), in so many milliseconds. native/js/heap.cc */
+  heapTrim(): Promise<number>;
   /** Calls a function in no async context, and returns its result. native.ts does not wrap it. */
   withoutContext<T>(call: () => T): T;
   /** The functions of the hot path. native.ts does not wrap them. They never throw. */
