@@ -144,6 +144,9 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   416: 'InvalidRange',
 };
 
+const LOST_TOKEN =
+  'the server could not use the memory of the client: one of them has lost the other meanwhile';
+
 /** The error of an answer. */
 export function errorOf({ status, fields, body }: Answer, key: string | undefined): ObjectError {
   const text = Buffer.from(body).toString();
@@ -151,5 +154,7 @@ export function errorOf({ status, fields, body }: Answer, key: string | undefine
   const [ofBody] = isXml ? textsOf(text, 'Code') : [];
   const [detail] = isXml ? textsOf(text, 'Message') : [];
   const code = fields[ERROR] ?? ofBody ?? BY_STATUS[status] ?? `Http${status}`;
+  // The tokens are the client's own: the call may be repeated.
+  if (code === 'InvalidToken') return new ObjectError('FabricFailed', { detail: LOST_TOKEN, key });
   return new ObjectError(code, { detail, status, key });
 }

@@ -18,6 +18,8 @@ const OTHERS = [
   ...['ownershipControls', 'policy', 'policyStatus', 'publicAccessBlock', 'renameObject'],
   ...['replication', 'requestPayment', 'retention', 'select', 'session', 'tagging', 'torrent'],
   ...['uploadId', 'uploads', 'versionId', 'versioning', 'versions', 'website', 'append'],
+  ...['partNumber', 'response-cache-control', 'response-content-disposition', 'response-expires'],
+  ...['response-content-encoding', 'response-content-language', 'response-content-type'],
 ];
 
 /** What authorize() gets. */

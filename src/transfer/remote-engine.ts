@@ -121,8 +121,8 @@ export class RemoteEngine {
 
   /**
    * `'connected'`: the peer answers, or nothing has shown otherwise. `'silent'`: something is open with the peer, and
-   * nothing has come from it for half of the engine's `liveness`. `'lost'`: nothing has come from it for the whole
-   * time, no rail reaches it, or its engine was closed. When a peer becomes lost, everything that is open with it
+   * nothing has come from it for half of the engine's `liveness`. `'lost'`: nothing has come from it for 0.8
+   * of that time, no rail reaches it, or its engine was closed. When a peer becomes lost, everything that is open with it
    * ends with FI_ECONNRESET. It is connected again when it answers, unless its engine was closed.
    */
   get state(): PeerState {

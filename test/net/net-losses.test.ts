@@ -53,10 +53,10 @@ test("with require: 'fabric' it fails instead", async () => {
 
 describe.each(['shm', 'efa'])('%s', (provider) => {
   test('sockets of living peers do not end with their control connection', async () => {
-    const [client, peer, connections] = await pairThroughProxy({ provider });
+    const [client, peer, connections] = await pairThroughProxy({ provider, require: 'fabric' });
     for (const each of connections) each.resetAndDestroy();
     const controls = () => dumpState().netSessions.map(({ control }) => control);
-    while (controls().join() !== 'lost,lost') await new Promise(setImmediate);
+    await vi.waitUntil(() => controls().join() === 'lost,lost', { timeout: 20_000 });
     const bytes = pattern(300_000);
     peer.pipe(peer);
     client.end(bytes);
@@ -68,7 +68,7 @@ describe.each(['shm', 'efa'])('%s', (provider) => {
     for (const each of connections) each.resetAndDestroy();
     await Promise.all([client, peer].map((socket) => once(socket.resume().end(), 'close')));
     server.close();
-    while (dumpState().netSessions.length > 0) await new Promise(setImmediate);
+    await vi.waitUntil(() => dumpState().netSessions.length === 0, { timeout: 20_000 });
   });
 
   test('a peer that is killed is ECONNRESET before its NICs count as lost', async () => {

@@ -148,7 +148,9 @@ test('requests that are not implemented are refused, and change nothing', async 
   const { answer, connect } = await prepared();
   const client = await connect();
   await client.put('object', 'content');
-  for (const path of ['/b/object?acl', '/b/object?tagging', '/b/object?versionId=1', '/b?policy'])
+  const parts = ['/b/object?partNumber=1', '/b/object?response-content-type=text/plain'];
+  const others = ['/b/object?acl', '/b/object?tagging', '/b/object?versionId=1', '/b?policy'];
+  for (const path of [...parts, ...others])
     for (const method of ['GET', 'PUT', 'DELETE'])
       expect([path, (await answer(method, path)).status]).toEqual([path, 501]);
   expect((await answer('POST', '/b?delete')).status).toBe(501);

@@ -20,7 +20,15 @@ const handles = {
 // Functions that take no handle, or that would replace the constructor of errors.
 const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
 const names = ['nameTables', 'namesFromBits', 'bitsFromNames', 'nearestNames'];
-const skipped = ['initialize', ...discovery, ...names, 'layout', 'parkedDomains', 'engine'];
+const skipped = [
+  'initialize',
+  ...discovery,
+  ...names,
+  'layout',
+  'parkedDomains',
+  'heapTrim',
+  'engine',
+];
 
 const answers = {};
 for (const [name, call] of Object.entries(loadOnce())) {
