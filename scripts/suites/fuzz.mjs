@@ -68,6 +68,20 @@ function fuzzProperties({ seconds, runs, seed }) {
   return passed;
 }
 
+/** Runs a fuzzer in JavaScript, with the same limits. Returns whether it found nothing. */
+function fuzzInNode(name, { seconds, runs, seed }) {
+  const limit = runs ? ['--runs', runs] : ['--seconds', seconds];
+  const args = [
+    join(root, `test/fuzz/${name}.mjs`),
+    ...limit,
+    '--seed',
+    seed ?? Date.now() % 2 ** 31,
+  ];
+  const { status } = spawnSync(process.execPath, args.map(String), { cwd: root, stdio: 'inherit' });
+  if (status !== 0) console.log(`failed: ${name}`);
+  return status === 0;
+}
+
 /** Runs a fuzzer. Returns whether it found nothing. */
 function fuzz(name, limits) {
   const learned = join(out, 'corpus', name);
@@ -120,14 +134,18 @@ export default async function fuzzAll(args) {
     seed: { value: 'N', read: count(1) },
   };
   const { values, positionals } = readOptions(options, args, true);
-  const sources = readdirSync(join(root, 'test/fuzz')).filter((file) => file.endsWith('.cc'));
-  const all = [...sources.map((file) => file.slice(0, -'.cc'.length)), DECODERS].sort();
+  const named = (end) =>
+    readdirSync(join(root, 'test/fuzz')).flatMap((file) =>
+      file.endsWith(end) ? [file.slice(0, -end.length)] : [],
+    );
+  const inNode = named('.mjs');
+  const all = [...named('.cc'), ...inNode, DECODERS].sort();
   const unknown = positionals.find((name) => !all.includes(name));
   if (unknown) throw new SetupError(`there is no fuzzer ${unknown}, only ${all.join(', ')}`);
   const names = positionals.length > 0 ? positionals : all;
-  const built = names.filter((name) => name !== DECODERS);
+  const built = names.filter((name) => name !== DECODERS && !inNode.includes(name));
   await npmPackages();
-  if (names.includes(DECODERS)) {
+  if (built.length < names.length) {
     await typescript();
     await vendored();
   }
@@ -138,8 +156,10 @@ export default async function fuzzAll(args) {
   const seconds = Math.max(1, Math.ceil(values.seconds / names.length));
   const limits = [values.runs ? `-runs=${values.runs}` : `-max_total_time=${seconds}`];
   if (values.seed) limits.push(`-seed=${values.seed}`);
-  const passes = (name) =>
-    name === DECODERS ? fuzzProperties({ ...values, seconds }) : fuzz(name, limits);
+  const passes = (name) => {
+    if (name === DECODERS) return fuzzProperties({ ...values, seconds });
+    return inNode.includes(name) ? fuzzInNode(name, { ...values, seconds }) : fuzz(name, limits);
+  };
   const passed = names.filter(passes).length;
   return { passed, failed: names.length - passed };
 }

@@ -4,7 +4,8 @@ import { ObjectError } from './errors.js';
 import type { Fields } from './versions.js';
 
 const MAX_LINE = 16 * 1024; // bytes
-const MAX_TRAILERS = 64; // checksums and a signature are a few, of a line each
+const MAX_TRAILERS = 64; // checksums and a signature are a few, of a line each, and short ones
+const MAX_TRAILER_BYTES = 16 * 1024; // of all of them
 
 const malformed = () =>
   new ObjectError('InvalidArgument', { detail: 'the aws-chunked body is malformed' });
@@ -84,10 +85,11 @@ async function* decode(
     yield* reader.bytes(length);
     if ((await reader.line()) !== '') throw malformed();
   }
-  for (let count = 0; ; count++) {
+  for (let count = 0, bytes = 0; ; count++) {
     const line = await reader.line();
     if (line === '') break;
-    if (count === MAX_TRAILERS) throw malformed();
+    bytes += line.length;
+    if (count === MAX_TRAILERS || bytes > MAX_TRAILER_BYTES) throw malformed();
     const colon = line.indexOf(':');
     if (colon < 0) throw malformed();
     trailers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();

@@ -3,10 +3,14 @@ import { ObjectError } from './errors.js';
 import type { Target } from './keys.js';
 import { listPage } from './listing.js';
 import type { Store } from './object-requests.js';
+import { INLINED } from './protocol.js';
 import type { ObjectRequest, ObjectResponse } from './request.js';
-import { documentOf, type Elements } from './xml.js';
+import { documentOf, type Elements, escaped } from './xml.js';
 
-const MOST = 1000; // keys and prefixes of a page
+const MOST = 1000; // keys and prefixes of a page, or buckets
+// Bytes of the XML of a page. A client that does not read it holds no more memory than with an object.
+const MAX_PAGE = INLINED - 16 * 1024; // without what is not an entry
+const ENTRY = 256; // bytes of an entry without its key
 
 export const xmlResponse = (root: string, elements: Elements, status = 200): ObjectResponse => ({
   status,
@@ -14,10 +18,21 @@ export const xmlResponse = (root: string, elements: Elements, status = 200): Obj
   body: documentOf(root, elements),
 });
 
-export async function listBuckets({ folder }: Store): Promise<ObjectResponse> {
-  const names = await folder.buckets();
+/** ListBuckets. */
+export async function listBuckets({ query }: Target, { folder }: Store): Promise<ObjectResponse> {
+  const token = query.get('continuation-token');
+  const after = token === null ? '' : tokenText(token);
+  const prefix = query.get('prefix') ?? '';
+  const limit = limitOf(query, 'max-buckets');
+  const all = (await folder.buckets()).filter((name) => name > after && name.startsWith(prefix));
+  const names = all.slice(0, limit);
+  const last = names.length < all.length ? names.at(-1) : undefined;
   const Bucket = names.map((Name) => ({ Name, CreationDate: new Date(0) }));
-  return xmlResponse('ListAllMyBucketsResult', { Owner: { ID: 'owner' }, Buckets: { Bucket } });
+  return xmlResponse('ListAllMyBucketsResult', {
+    Owner: { ID: 'owner' },
+    Buckets: { Bucket },
+    ContinuationToken: last === undefined ? undefined : tokenOf(last),
+  });
 }
 
 export async function bucketRequest(
@@ -46,9 +61,9 @@ export async function bucketRequest(
   }
 }
 
-function limitOf(query: URLSearchParams): number {
-  const text = query.get('max-keys') ?? String(MOST);
-  if (!/^\d{1,9}$/.test(text)) throw new ObjectError('InvalidArgument', { detail: 'max-keys' });
+function limitOf(query: URLSearchParams, name: 'max-keys' | 'max-buckets'): number {
+  const text = query.get(name) ?? String(MOST);
+  if (!/^\d{1,9}$/.test(text)) throw new ObjectError('InvalidArgument', { detail: name });
   return Math.min(Number(text), MOST);
 }
 
@@ -69,9 +84,11 @@ async function listObjects({ bucket, query }: Target, { folder }: Store): Promis
   const token = query.get('continuation-token');
   const start = query.get(isSecond ? 'start-after' : 'marker') ?? '';
   const after = isSecond && token !== null ? tokenText(token) : start;
-  const limit = limitOf(query);
-  const page = await listPage(folder, bucket, { prefix, delimiter, after, limit });
+  const limit = limitOf(query, 'max-keys');
   const encode = query.get('encoding-type') === 'url' ? encodeKey : (text: string) => text;
+  const bytesOf = (key: string) => ENTRY + Buffer.byteLength(escaped(encode(key)));
+  const which = { prefix, delimiter, after, limit };
+  const page = await listPage(folder, bucket, { ...which, room: MAX_PAGE, bytesOf });
   const { next } = page;
   return xmlResponse('ListBucketResult', {
     Name: bucket,

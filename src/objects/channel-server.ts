@@ -8,7 +8,7 @@ import { invalidState } from '../base/errors.js';
 import { fileOf, readAll } from '../base/file-bytes.js';
 import { type Origin, sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
-import { Budget, Share } from './budget.js';
+import { Budget, Reserve, Share } from './budget.js';
 import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
 import { IDLE } from './http-adapter.js';
@@ -23,6 +23,8 @@ const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
 // Memory for requests and answers, of a channel and of a server, in bytes. Calls that find none wait, and are not read.
 const CHANNEL_MEMORY = 32 * 1024 * 1024;
 const SERVER_MEMORY = 256 * 1024 * 1024;
+/** The request and the answer of a call that needs nothing of the server's memory: one in each channel. */
+const RESERVE = 64 * 1024 + INLINED;
 
 const HEAD = 4096; // bytes of an answer's head
 const ROOM = PREFIX + INLINED + HEAD;
@@ -82,13 +84,15 @@ interface ChannelClient {
   readonly gone: AbortSignal;
 }
 
-class Channel {
+/** A channel, as a connection brings it. */
+export class Channel {
   readonly #service: ObjectService;
   readonly #link: Link;
   readonly #gone = new AbortController();
   readonly #client: ChannelClient;
   readonly #calls = new Map<number, ChannelRequest>();
   readonly #memory: readonly Budget[];
+  readonly #reserve = new Reserve(RESERVE);
   /** Calls that wait for memory. */
   #waiting = 0;
 
@@ -102,8 +106,8 @@ class Channel {
     this.#memory = [new Budget(CHANNEL_MEMORY), ofServer];
     this.#service = service;
     this.#client = { connection: socket, source, gone: this.#gone.signal };
-    this.#link = new Link(socket, MAX_REQUEST, {
-      message: inThisContext((bytes) => {
+    const owner = {
+      message: inThisContext((bytes: Buffer) => {
         try {
           this.#take(bytes);
         } catch {
@@ -115,7 +119,8 @@ class Channel {
         for (const call of this.#calls.values()) call.abort();
         closed();
       },
-    });
+    };
+    this.#link = new Link(socket, MAX_REQUEST, owner, service.arriving);
   }
 
   /** @param head what was read behind the head of the upgrade. */
@@ -145,7 +150,7 @@ class Channel {
   }
 
   async #answer(id: number, request: ChannelRequest): Promise<void> {
-    const share = new Share(this.#memory);
+    const share = new Share(this.#reserve, this.#memory);
     try {
       await this.#waitFor(share.take(request.body.length + INLINED));
       if (this.#link.closed) return share.give();

@@ -1,6 +1,7 @@
 // Requests over node:http.
 import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { sourceOfRequest } from '../base/origin.js';
 import { TimeLimit } from '../base/time-limit.js';
@@ -17,6 +18,8 @@ export const IDLE = 30_000;
 const MAX_DRAINED = 1024 * 1024;
 /** Milliseconds for the client to see the answer before the connection ends. */
 const LINGER = 5000;
+/** The requests of a connection that wait for the answer to another one. A connection with more of them ends. */
+const MAX_PIPELINED = 64;
 
 /** The bytes of a request. A loop over them that ends early does not end the connection: the client gets an answer. */
 const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> => ({
@@ -107,8 +110,41 @@ const wholeOf = (length: number) =>
     if (left > 0) throw shortened();
   };
 
-/** Answers a request. */
-export async function answerHttp(
+/** The requests of a connection that wait for the answer to the one before them. */
+const pipelines = new WeakMap<Socket, (() => void)[]>();
+
+/**
+ * Answers a request, after those that its connection has sent before. node:http hands over all that a client sends without
+ * waiting for answers, which would else have a file and an answer in memory for each.
+ */
+export function answerHttp(
+  service: ObjectService,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { socket } = request;
+  const waiting = pipelines.get(socket);
+  if (waiting && waiting.length >= MAX_PIPELINED) {
+    socket.destroy();
+    return;
+  }
+  const start = () => {
+    response.once('close', () => {
+      const next = pipelines.get(socket)?.shift();
+      if (next === undefined) pipelines.delete(socket);
+      else if (!socket.destroyed) next();
+    });
+    void answer(service, request, response);
+  };
+  if (waiting) {
+    waiting.push(start);
+    return;
+  }
+  pipelines.set(socket, []);
+  start();
+}
+
+async function answer(
   service: ObjectService,
   request: IncomingMessage,
   response: ServerResponse,

@@ -2,6 +2,7 @@
 // read into memory that belongs to its receiver.
 import type { Socket } from 'node:net';
 import { connectionError } from '../net/errors.js';
+import type { Arriving } from './arriving.js';
 
 /** Bytes at the beginning of each message, which the link fills: the length of what follows. */
 export const HEADER = 4;
@@ -26,6 +27,7 @@ export class Link {
   readonly #socket: Socket;
   readonly #owner: LinkOwner;
   readonly #longest: number;
+  readonly #arriving: Arriving | undefined;
   readonly #header = Buffer.alloc(HEADER);
   #headed = 0; // bytes of the header that are there
   #message: Buffer | undefined;
@@ -40,8 +42,12 @@ export class Link {
   #checked = -1; // slices that were written when the last check was made
   #stall: NodeJS.Timeout | undefined;
 
-  /** @param longest the most bytes of a message. */
-  constructor(socket: Socket, longest: number, owner: LinkOwner) {
+  /**
+   * @param longest the most bytes of a message.
+   * @param arriving counts the bytes of messages that have not arrived whole, if the peer is a stranger.
+   */
+  constructor(socket: Socket, longest: number, owner: LinkOwner, arriving?: Arriving) {
+    this.#arriving = arriving;
     this.#socket = socket;
     this.#longest = longest;
     this.#owner = owner;
@@ -86,6 +92,8 @@ export class Link {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#stall);
+    this.#arriving?.whole(this);
+    this.#message = undefined;
     this.#socket.destroy();
     this.#owner.closed(error);
   }
@@ -99,7 +107,13 @@ export class Link {
       if (this.#message === undefined) at += this.#takeHeader(chunk, at);
       else at += this.#fill(this.#message, chunk, at);
     }
+    if (this.#message && !this.#isClosed) this.#arriving?.part(this, this.#filled);
     if (this.#silence > 0) this.#limit();
+  }
+
+  /** Ends the link, because messages of others need the memory of the one that arrives. */
+  crowdedOut(): void {
+    this.#close(connectionError('ENOBUFS', 'too many messages arrive at the same time', 'read'));
   }
 
   #takeHeader(chunk: Buffer, at: number): number {
@@ -120,6 +134,7 @@ export class Link {
     this.#filled += taken;
     if (this.#filled === message.length) {
       this.#message = undefined;
+      this.#arriving?.whole(this);
       this.#hasMessage = true;
       this.#owner.message(message);
     }

@@ -1,20 +1,28 @@
 // The keys of a bucket in the order of S3, which is that of their bytes in UTF-8.
 import { closeSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
+import { Budget, inPlaceOf } from './budget.js';
 import type { ObjectFolder } from './folder.js';
 import { wrongKey } from './keys.js';
 import { versionOf } from './open-folders.js';
 import { etagOf } from './versions.js';
 
-/** What a list has. */
-export interface ListQuery {
+/** Which keys a list has. */
+interface KeyQuery {
   readonly prefix: string;
   /** Keys that have it after the prefix appear as one prefix. Empty: none. */
   readonly delimiter: string;
   /** Only keys, and prefixes, after this one. */
   readonly after: string;
+}
+
+/** What a page of a list has. */
+export interface ListQuery extends KeyQuery {
   /** The most keys and prefixes. */
   readonly limit: number;
+  /** The most bytes of the page, of which each entry has `bytesOf(key)`. A page has one entry at least. */
+  readonly room: number;
+  readonly bytesOf: (key: string) => number;
 }
 
 /** An object in a list. */
@@ -76,14 +84,14 @@ class Walk {
    *
    * @param after may be within a folder, or the key of a folder: then nothing of it.
    */
-  async *keys(folder: string, { prefix, delimiter, after }: ListQuery): AsyncGenerator<string> {
+  async *keys(folder: string, { prefix, delimiter, after }: KeyQuery): AsyncGenerator<string> {
     for (const { key, isFolder } of await this.#entries(folder)) {
       const isWithin = key.startsWith(prefix) || (isFolder && prefix.startsWith(key));
       if (!isWithin || (compare(key, after) <= 0 && !(isFolder && after.startsWith(key)))) continue;
       if (!isFolder) yield key;
       else if (delimiter === '/' && key.length > prefix.length && key.startsWith(prefix)) {
         if (after !== key && (await this.#hasObject(key))) yield key;
-      } else yield* this.keys(key, { prefix, delimiter, after, limit: 0 });
+      } else yield* this.keys(key, { prefix, delimiter, after });
     }
   }
 
@@ -122,25 +130,31 @@ class Walk {
   }
 }
 
+/** Lists in progress. Each has the names of whole folders in memory; further ones wait. */
+const listing = new Budget(4);
+
 /** One page of a list. */
-export async function listPage(
-  folder: ObjectFolder,
-  bucket: string,
-  query: ListQuery,
-): Promise<Page> {
+export function listPage(folder: ObjectFolder, bucket: string, query: ListQuery): Promise<Page> {
   folder.checkBucket(bucket);
-  const { prefix, delimiter, after, limit } = query;
+  return inPlaceOf(listing, () => pageOf(folder, bucket, query));
+}
+
+async function pageOf(folder: ObjectFolder, bucket: string, query: ListQuery): Promise<Page> {
+  const { prefix, delimiter, after, limit, room, bytesOf } = query;
   const walk = new Walk(folder, bucket);
   const keys: string[] = [];
   const prefixes: string[] = [];
   let last = after;
+  let left = room;
   let next: string | undefined;
   const start = prefix.slice(0, prefix.lastIndexOf('/') + 1);
   for await (const key of limit > 0 ? walk.keys(start, query) : []) {
     const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
     const group = at < 0 ? undefined : key.slice(0, at + delimiter.length);
     if (group !== undefined && (group === prefixes.at(-1) || group === after)) continue;
-    if (keys.length + prefixes.length === limit) {
+    const count = keys.length + prefixes.length;
+    left -= bytesOf(group ?? key);
+    if (count === limit || (count > 0 && left < 0)) {
       next = last;
       break;
     }

@@ -1,5 +1,6 @@
 // GET, HEAD, PUT and DELETE of an object.
 import { closeSync } from 'node:fs';
+import type { Arriving } from './arriving.js';
 import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { Client, ServerFabric } from './fabric.js';
@@ -23,6 +24,7 @@ import {
 export interface Store {
   readonly folder: ObjectFolder;
   readonly fabric: ServerFabric | undefined;
+  readonly arriving: Arriving;
 }
 
 function algorithmOf(fields: Fields): ChecksumAlgorithm | undefined {

@@ -1,5 +1,10 @@
 // A request and its answer, whatever brings them: node:http, or messages of libfabric/net.
+import { countAsHandled } from '../base/cancellation.js';
+import { Deferred } from '../base/deferred.js';
 import type { Origin } from '../base/origin.js';
+import type { Arriving } from './arriving.js';
+import type { Budget } from './budget.js';
+import { ObjectError } from './errors.js';
 import type { Fields } from './versions.js';
 
 export interface ObjectRequest {
@@ -35,18 +40,68 @@ export interface ObjectResponse {
 export const isFilePart = (body: ObjectResponse['body']): body is FilePart =>
   typeof body === 'object' && 'fd' in body;
 
-/** All bytes of a short body. */
-export async function wholeBody(
+/**
+ * Works with all bytes of a body, when one of the places is free.
+ *
+ * @param limit the most bytes.
+ * @param arriving counts the bytes until then.
+ * @throws ObjectError EntityTooLarge; SlowDown if others need the memory.
+ */
+export async function withWholeBody<T>(
   { body }: ObjectRequest,
   limit: number,
-): Promise<Buffer | undefined> {
-  if (body instanceof Uint8Array) return body.length > limit ? undefined : Buffer.from(body);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
+  arriving: Arriving,
+  places: Budget,
+  work: (body: Buffer) => Promise<T>,
+): Promise<T> {
+  const ended = new Deferred<never>();
+  countAsHandled(ended.promise);
+  const arrival = { crowdedOut: () => ended.reject(new ObjectError('SlowDown')) };
+  let whole: Buffer;
+  try {
+    const count = (bytes: number) => {
+      if (bytes > limit) throw new ObjectError('EntityTooLarge', { detail: 'the body' });
+      arriving.part(arrival, bytes);
+    };
+    whole = await collected(body instanceof Uint8Array ? iterate([body]) : body, count, ended);
+    await placeOf(places, ended);
+  } finally {
+    arriving.whole(arrival);
   }
-  return Buffer.concat(chunks);
+  try {
+    return await work(whole);
+  } finally {
+    places.give(1);
+  }
+}
+
+export async function* iterate<T>(values: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
+  yield* values;
+}
+
+async function collected(
+  body: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+  ended: Deferred<never>,
+): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  let length = 0;
+  for (const chunks = body[Symbol.asyncIterator](); ; ) {
+    const { done, value } = await Promise.race([chunks.next(), ended.promise]);
+    if (done) return Buffer.concat(all);
+    length += value.length;
+    count(length);
+    all.push(value);
+  }
+}
+
+async function placeOf(places: Budget, ended: Deferred<never>): Promise<void> {
+  const waiting = places.take(1);
+  if (waiting === undefined) return;
+  try {
+    await Promise.race([waiting, ended.promise]);
+  } catch (error) {
+    if (!places.cancel(waiting)) places.give(1);
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
 // Finds what a request asks for, and turns errors into answers.
 import { Deferred } from '../base/deferred.js';
+import { Arriving } from './arriving.js';
 import { bucketRequest, listBuckets } from './bucket-requests.js';
 import { ObjectError } from './errors.js';
 import { type Target, targetOf } from './keys.js';
@@ -22,6 +23,9 @@ const OTHERS = [
   ...['response-content-encoding', 'response-content-language', 'response-content-type'],
 ];
 
+/** The most bytes of channels' messages, and of lists of parts, that have not arrived whole. */
+const ARRIVING = 64 * 1024 * 1024;
+
 /** What authorize() gets. */
 export interface RequestInfo {
   readonly method: string;
@@ -36,6 +40,8 @@ export interface RequestInfo {
 export type Authorize = (request: RequestInfo) => boolean | Promise<boolean>;
 
 export class ObjectService {
+  /** What has not arrived whole, over all connections. */
+  readonly arriving = new Arriving(ARRIVING);
   readonly #store: Store;
   readonly #uploads: Uploads;
   readonly #authorize: Authorize | undefined;
@@ -44,8 +50,12 @@ export class ObjectService {
   #idle: Deferred<void> | undefined;
 
   /** @param failed gets errors that are nobody's fault but the server's. */
-  constructor(store: Store, authorize: Authorize | undefined, failed: (error: unknown) => void) {
-    this.#store = store;
+  constructor(
+    store: Omit<Store, 'arriving'>,
+    authorize: Authorize | undefined,
+    failed: (error: unknown) => void,
+  ) {
+    this.#store = { ...store, arriving: this.arriving };
     this.#uploads = new Uploads(store.folder);
     this.#authorize = authorize;
     this.#failed = failed;
@@ -103,7 +113,7 @@ export class ObjectService {
   async #answer(request: ObjectRequest, target: Target): Promise<ObjectResponse> {
     const { bucket, key, query } = target;
     if (bucket === '') {
-      if (request.method === 'GET') return listBuckets(this.#store);
+      if (request.method === 'GET') return listBuckets(target, this.#store);
       throw new ObjectError('MethodNotAllowed');
     }
     if (query.size > 0) {

@@ -6,7 +6,7 @@ import { checkSame, checksumOfFile, type UploadAlgorithm } from './checksums.js'
 import { ObjectError } from './errors.js';
 import type { ServerFabric } from './fabric.js';
 import type { NewFile } from './folder.js';
-import type { ObjectRequest } from './request.js';
+import { iterate, type ObjectRequest } from './request.js';
 import type { Fields } from './versions.js';
 
 /** The names of S3, and those of this package. */
@@ -73,10 +73,6 @@ function bodyOf({ body, fields }: ObjectRequest, trailers: Record<string, string
   if (!isChunked(fields)) return body;
   const chunks = body instanceof Uint8Array ? [body] : body;
   return decodeChunks(iterate(chunks), trailers);
-}
-
-async function* iterate(chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
-  yield* chunks;
 }
 
 async function writeBody(

@@ -1,16 +1,19 @@
 // Multipart uploads of S3: create, upload a part, complete, abort.
 import { xmlResponse } from './bucket-requests.js';
+import { Budget } from './budget.js';
 import { checkSame, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { Target } from './keys.js';
 import { checksumFields, type Store, storedText } from './object-requests.js';
-import { type ObjectRequest, type ObjectResponse, wholeBody } from './request.js';
+import { type ObjectRequest, type ObjectResponse, withWholeBody } from './request.js';
 import { checksumsIn, receiveUpload } from './upload-body.js';
-import { MAX_PARTS, type Uploads } from './uploads.js';
+import type { Uploads } from './uploads.js';
 import { checkChange, etagOf } from './versions.js';
-import { partsOf } from './xml.js';
+import { MAX_PARTS, partsOf } from './xml.js';
 
 const MAX_LIST = 4 * 1024 * 1024; // bytes of the XML with 10,000 parts
+/** Completions at the same time. Each has a list of parts, and a buffer; further ones wait. */
+const joining = new Budget(16);
 
 /** The answer to a request about an upload. Undefined if it is about something else. */
 export function uploadRequest(
@@ -58,17 +61,28 @@ async function addPart(
   }
 }
 
-async function complete(
+function complete(
+  request: ObjectRequest,
+  target: Target,
+  store: Store,
+  uploads: Uploads,
+  id: string,
+): Promise<ObjectResponse> {
+  return withWholeBody(request, MAX_LIST, store.arriving, joining, (body) =>
+    join(request, target, store, uploads, id, body),
+  );
+}
+
+async function join(
   request: ObjectRequest,
   target: Target,
   { folder }: Store,
   uploads: Uploads,
   id: string,
+  body: Buffer,
 ): Promise<ObjectResponse> {
   const { bucket, key } = target;
   const { fields } = request;
-  const body = await wholeBody(request, MAX_LIST);
-  if (body === undefined) throw new ObjectError('EntityTooLarge', { detail: 'the list of parts' });
   const parts = partsOf(body.toString());
   checkChange(fields, folder.version(bucket, key)); // before the parts are copied
   const file = await folder.create();

@@ -19,9 +19,6 @@ export interface UploadTarget {
   readonly key: string;
 }
 
-/** The most parts, as S3 has it. */
-export const MAX_PARTS = 10_000;
-
 export class Uploads {
   readonly #folder: ObjectFolder;
 

@@ -68,9 +68,10 @@ export function rangeOf(fields: Fields, version: Version): Range | undefined {
   const { range, 'if-range': only } = fields;
   if (range === undefined) return undefined;
   if (only !== undefined && only !== etagOf(version) && only !== dateOf(version)) return undefined;
-  const found = /^bytes=\s*(?:(\d+)\s*-\s*(\d*)|-\s*(\d+))\s*$/i.exec(range);
+  // No two repetitions of white space follow each other: a mismatch would take quadratic time.
+  const found = /^bytes=\s*(?:(\d+)\s*-(?:\s*(\d+))?|-\s*(\d+))$/i.exec(range.trim());
   if (found === null) return undefined;
-  const [, first, last, suffix] = found;
+  const [, first, last = '', suffix] = found;
   const { size } = version;
   if (first === undefined) {
     const length = Math.min(Number(suffix), size);

@@ -13,7 +13,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
 const IMPOSSIBLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
-const escaped = (text: string): string =>
+/** A text as the content of an element. */
+export const escaped = (text: string): string =>
   text
     .replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
     .replace(/\r/g, '&#xD;')
@@ -86,6 +87,9 @@ export function contentsOf(xml: string, name: string): string[] {
   }
 }
 
+/** The most parts of an upload, as S3 has it. */
+export const MAX_PARTS = 10_000;
+
 /** A part in a CompleteMultipartUpload. */
 export interface ListedPart {
   readonly number: number;
@@ -96,7 +100,12 @@ export interface ListedPart {
 export function partsOf(xml: string): ListedPart[] {
   // Comments, CDATA and document types hide elements from the functions above, and no client writes them.
   if (xml.includes('<!')) throw new ObjectError('MalformedXML');
-  const parts = contentsOf(xml, 'Part').map((part) => {
+  const listed = contentsOf(xml, 'Part');
+  if (listed.length > MAX_PARTS)
+    throw new ObjectError('InvalidArgument', {
+      detail: `an upload has at most ${MAX_PARTS} parts`,
+    });
+  const parts = listed.map((part) => {
     const [number] = textsOf(part, 'PartNumber');
     const [etag] = textsOf(part, 'ETag');
     if (number === undefined || !/^\d{1,5}$/.test(number) || etag === undefined)

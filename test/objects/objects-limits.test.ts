@@ -6,9 +6,12 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { ObjectClient } from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
-import { Budget } from '../../dist/objects/budget.js';
+import { type Arrival, Arriving } from '../../dist/objects/arriving.js';
+import { Budget, Reserve, Share } from '../../dist/objects/budget.js';
 import { encodeMessage } from '../../dist/objects/channel.js';
 import { Link } from '../../dist/objects/link.js';
+import { rangeOf } from '../../dist/objects/versions.js';
+import { partsOf } from '../../dist/objects/xml.js';
 import { MIB, openEngine, serve, TCP } from '../support/object-stores.js';
 import { closed } from '../support/strangers.js';
 
@@ -79,6 +82,92 @@ test('a budget gives bytes in order, and no more than there are', async () => {
   expect(budget.take(10)).toBeUndefined();
 });
 
+test('while others have all memory, a channel has some for one short call after the other', async () => {
+  const all = new Budget(100);
+  const reserve = new Reserve(10);
+  const shares = Array.from({ length: 4 }, () => new Share(reserve, [new Budget(50), all]));
+  expect(all.take(100)).toBeUndefined();
+  expect(shares[0]?.take(10)).toBeUndefined();
+  const waiting = shares.slice(1, 3).map((share) => share.take(10));
+  shares[0]?.give();
+  await waiting[0];
+  shares[1]?.give();
+  await waiting[1];
+  const long = shares[3]?.take(11);
+  shares[2]?.give();
+  all.give(100);
+  await long;
+  shares[3]?.give();
+  expect(all.take(100)).toBeUndefined();
+});
+
+test('of messages that arrive at the same time, those that began first end if they have too many bytes', async () => {
+  const arriving = new Arriving(10);
+  const ended: number[] = [];
+  const arrivals = [0, 1, 2].map((i) => ({ crowdedOut: () => void ended.push(i) }));
+  const [first, second, third] = arrivals as [Arrival, Arrival, Arrival];
+  arriving.part(first, 4);
+  arriving.part(second, 4);
+  arriving.part(first, 6);
+  expect(ended).toEqual([]);
+  arriving.part(third, 5);
+  expect([ended, arriving.bytes]).toEqual([[0], 9]);
+  arriving.whole(second);
+  arriving.part(third, 11);
+  expect([ended, arriving.bytes]).toEqual([[0, 2], 0]);
+});
+
+test('channels that begin messages keep 64 MiB together, and those that began first end', async () => {
+  const { url, connect: open } = await serve(TCP);
+  const client = await open();
+  const message = encodeMessage(1, ['PUT', '/b/a', {}], Buffer.alloc(1.9 * MIB));
+  message.writeUInt32LE(message.length - 4);
+  const begin = async () => {
+    const socket = await hog(url, 0);
+    await new Promise((sent) => socket.resume().write(message.subarray(0, -1), sent));
+    return socket;
+  };
+  const first = await begin();
+  for (let i = 0; i < 34; i++) await begin();
+  await closed(first);
+  await client.put('a', new Uint8Array(200_000));
+});
+
+test('a connection has one answer in memory, and at most 64 requests that wait for it', async () => {
+  const { url, folder } = await serve(undefined);
+  writeFileSync(join(folder, 'short'), Buffer.alloc(256 * 1024));
+  const request = 'GET /b/short HTTP/1.1\r\nHost: a\r\n\r\n';
+  const before = process.memoryUsage().arrayBuffers;
+  const waiting = await dial(url);
+  waiting.pause().write(request.repeat(64));
+  const many = await dial(url);
+  many.write(request.repeat(500));
+  await closed(many);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MIB);
+  let read = 0;
+  waiting.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+  });
+  waiting.resume();
+  await expect.poll(() => read, { timeout: 30_000 }).toBeGreaterThan(64 * 256 * 1024);
+});
+
+test('a range of a megabyte of white space takes no time', () => {
+  const version = { size: 10, modified: 1, inode: 1 };
+  const from = performance.now();
+  for (const start of ['bytes=1-', 'bytes=', 'bytes=-', 'bytes=1'])
+    expect(rangeOf({ range: `${start}${' '.repeat(MIB)}x` }, version)).toBeUndefined();
+  expect(performance.now() - from).toBeLessThan(5000);
+  expect(rangeOf({ range: 'bytes= 1 - 3 ' }, version)).toEqual({ start: 1, end: 4 });
+});
+
+test('the list of an upload has at most 10,000 parts', () => {
+  const list = (count: number) =>
+    '<Part><PartNumber>1</PartNumber><ETag>a</ETag></Part>'.repeat(count);
+  expect(partsOf(list(10_000))).toHaveLength(10_000);
+  expect(() => partsOf(list(10_001))).toThrow(/at most 10000 parts/);
+});
+
 test('a link ends when its peer reads nothing, also while the peer sends', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -114,6 +203,17 @@ test('a body has at most 64 trailers', async () => {
   };
   expect(await put(64)).toBe(200);
   expect(await put(65)).toBe(400);
+});
+
+test('they have at most 16 KiB together', async () => {
+  const { url } = await serve(undefined);
+  const put = async (length: number) => {
+    const lines = `a:${'b'.repeat(length)}\r\n`.repeat(2);
+    const body = `1\r\na\r\n0\r\n${lines}\r\n`;
+    return (await fetch(`${url}/b/a`, { method: 'PUT', body, headers: CHUNKED })).status;
+  };
+  expect(await put(8190)).toBe(200);
+  expect(await put(8191)).toBe(400);
 });
 
 /** Sends a PUT whose body is malformed after a while, and then what is left of it. */

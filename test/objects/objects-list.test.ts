@@ -1,6 +1,7 @@
 // libfabric/objects: lists of keys, compared with a sorted array.
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { ListOptions } from 'libfabric/objects';
 import { expect, test } from 'vitest';
 import { randomWords } from '../support/bytes.js';
@@ -86,4 +87,33 @@ test('a bucket that does not exist has no list', async () => {
   const other = new ObjectClient(client.url.replace(/b$/, 'none'));
   await expect(other.list().next()).rejects.toMatchObject({ code: 'NoSuchBucket', status: 404 });
   await other.close();
+});
+
+test('a page has at most 256 KiB, and all pages have all keys', async () => {
+  const { url, folder, connect } = await serve(undefined);
+  const names = Array.from(
+    { length: 600 },
+    (_, i) => `${String(i).padStart(4, '0')}${'&'.repeat(240)}`,
+  );
+  for (const name of names) writeFileSync(join(folder, name), '');
+  for (const query of ['list-type=2', 'list-type=2&encoding-type=url', 'prefix=0']) {
+    const xml = await (await fetch(`${url}/b?${query}`)).text();
+    expect(Buffer.byteLength(xml)).toBeLessThanOrEqual(256 * 1024);
+    expect(xml).toContain('<IsTruncated>true</IsTruncated>');
+  }
+  const found: { key: string }[] = await Readable.from((await connect()).list()).toArray();
+  expect(found.map(({ key }) => key)).toEqual(names);
+});
+
+test('a list of buckets has at most 1000, and says where the next one begins', async () => {
+  const { url, root } = await serve(undefined);
+  for (let i = 0; i < 1001; i++) mkdirSync(join(root, `c${i}`));
+  const list = async (query: string) => (await fetch(`${url}/?${query}`)).text();
+  const first = await list('');
+  expect(first.match(/<Name>/g)).toHaveLength(1000);
+  const [, token] = /<ContinuationToken>(.*)<\/ContinuationToken>/.exec(first) ?? [];
+  const rest = await list(`continuation-token=${token}`);
+  expect(rest.match(/<Name>/g)).toHaveLength(2); // and the bucket b
+  expect(rest).not.toContain('ContinuationToken');
+  expect((await list('prefix=c99&max-buckets=5')).match(/<Name>/g)).toHaveLength(5);
 });
