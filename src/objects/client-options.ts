@@ -1,4 +1,5 @@
 // What the calls of a client take, and how it is checked.
+import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
   checkInteger,
@@ -113,6 +114,18 @@ export function baseOf(url: string | URL): URL {
     throw invalidArgValue('url', 'must be that of a bucket: http://server:8080/bucket');
   return base;
 }
+
+const text = (name: string, value: unknown) =>
+  value === undefined ? undefined : checkString(name, value);
+
+export const checkList = ({ pageSize, signal, ...of }: Partial<ListOptions>) => ({
+  prefix: text('options.prefix', of.prefix),
+  delimiter: text('options.delimiter', of.delimiter),
+  startAfter: text('options.startAfter', of.startAfter),
+  pageSize:
+    pageSize === undefined ? undefined : checkInteger('options.pageSize', pageSize, 1, 1000),
+  signal: checkSignal(signal),
+});
 
 export const checkAlgorithm = (algorithm: unknown): ChecksumAlgorithm | undefined =>
   algorithm === undefined

@@ -11,6 +11,7 @@ import {
   bytesOf,
   CLIENT,
   checkAlgorithm,
+  checkList,
   checkRange,
   conditionFields,
   type GetOptions,
@@ -104,7 +105,7 @@ export class ObjectClient {
     return {
       key,
       path: this.#pathOf(key),
-      range: range && checkRange(range),
+      range: range === undefined ? undefined : checkRange(range),
       fields: conditionFields({ ifMatch, ifNoneMatch }),
       checksum: checkAlgorithm(checksum),
       signal: checkSignal(signal),
@@ -225,7 +226,7 @@ export class ObjectClient {
   list(options: ListOptions = {}): AsyncGenerator<ObjectEntry> {
     const checked = checkOptions('options', options, OF_LIST);
     if (this.closed) throw closed('the object client');
-    return listEntries(this.#connection, this.#path, checked as ListOptions);
+    return listEntries(this.#connection, this.#path, checkList(checked));
   }
 
   /** Makes the bucket. @throws ObjectError BucketAlreadyOwnedByYou. */

@@ -54,7 +54,7 @@ export class Connection {
 
   /** How long a call waits for a buffer. */
   waitFor({ signal }: { readonly signal: AbortSignal | undefined }): WaitOptions {
-    return { timeout: this.#options.timeout, ...(signal && { signal }) };
+    return { timeout: this.#options.timeout, signal: signal ?? this.#closing.signal };
   }
 
   get closed(): boolean {

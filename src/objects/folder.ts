@@ -50,8 +50,14 @@ export class ObjectFolder {
   static async open(path: string, durable: boolean): Promise<ObjectFolder> {
     const root = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     const folder = new ObjectFolder(root, durable);
-    await mkdir(folder.#at(TEMPORARY), { recursive: true });
-    await folder.#removeStale();
+    try {
+      await folder.#makeOwn(OWN);
+      await folder.#makeOwn(TEMPORARY);
+      await folder.#removeStale();
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
     return folder;
   }
 
@@ -61,6 +67,14 @@ export class ObjectFolder {
 
   #at(path: string): string {
     return inFolder(this.#fd, path);
+  }
+
+  /** Makes a folder of the server itself. It follows no symbolic link. */
+  async #makeOwn(path: string): Promise<void> {
+    await mkdir(this.#at(path)).catch((error) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    await (await open(this.#at(path), constants.O_DIRECTORY | constants.O_NOFOLLOW)).close();
   }
 
   async #removeStale(): Promise<void> {

@@ -1,4 +1,5 @@
 // The pages of a list, as a client reads them.
+import type { checkList } from './client-options.js';
 import { type Connection, errorOf } from './connection.js';
 import { ObjectError } from './errors.js';
 import { contentsOf, textsOf } from './xml.js';
@@ -32,7 +33,7 @@ export type ObjectEntry =
 export async function* listEntries(
   connection: Connection,
   path: string,
-  { prefix, delimiter, startAfter, pageSize, signal }: ListOptions,
+  { prefix, delimiter, startAfter, pageSize, signal }: ReturnType<typeof checkList>,
 ): AsyncGenerator<ObjectEntry> {
   let token: string | undefined;
   do {

@@ -1,7 +1,8 @@
 // How a client puts an object: a short one in the request, a long one from memory that the server reads, and a stream in the
 // parts of a multipart upload.
+import { countAsHandled } from '../base/cancellation.js';
 import { checkBytes } from '../base/checks.js';
-import type { WaitOptions } from '../base/wait-options.js';
+import { type WaitOptions, within } from '../base/wait-options.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
@@ -240,6 +241,7 @@ class PartReader {
   #room: Uint8Array | undefined;
   #rest: Uint8Array = new Uint8Array();
   #ended = false;
+  #isAsking = false; // for a chunk
 
   constructor(chunks: AsyncIterable<Uint8Array>, way: Way, wait: WaitOptions) {
     this.#chunks = chunks[Symbol.asyncIterator]();
@@ -277,12 +279,24 @@ class PartReader {
   /** Whether there are more bytes. */
   async #more(): Promise<boolean> {
     while (this.#rest.length === 0 && !this.#ended) {
-      this.#wait.signal?.throwIfAborted();
-      const { done, value } = await this.#chunks.next();
+      const { done, value } = await this.#nextChunk();
       if (done) this.#ended = true;
       else this.#rest = bytesOfChunk(value);
     }
     return this.#rest.length > 0;
+  }
+
+  /** The next chunk. A source that is silent keeps no call that was aborted. */
+  async #nextChunk(): Promise<IteratorResult<Uint8Array>> {
+    const { signal } = this.#wait;
+    signal?.throwIfAborted();
+    const next = this.#chunks.next();
+    if (signal === undefined) return next;
+    countAsHandled(next);
+    this.#isAsking = true;
+    const result = await within(next, { signal, timeout: undefined }, 'put');
+    this.#isAsking = false;
+    return result;
   }
 
   /** The bytes of a part are not needed any more. */
@@ -293,6 +307,10 @@ class PartReader {
 
   async end(): Promise<void> {
     for (const part of this.#leases.keys()) this.free(part);
-    if (!this.#ended) await this.#chunks.return?.();
+    if (this.#ended) return;
+    const returned = this.#chunks.return?.();
+    if (this.#isAsking)
+      returned?.catch(() => {}); // it waits for the source
+    else await returned;
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
@@ -177,8 +177,15 @@ export async function createObjectServer(
   if (typeof durable !== 'boolean') throw invalidArgType('options.durable', 'a boolean', durable);
   if (authorize !== undefined && typeof authorize !== 'function')
     throw invalidArgType('options.authorize', 'a function', authorize);
+  if (checked.server !== undefined && !isInstance(checked.server, NetServer))
+    throw invalidArgType('options.server', 'a server of node:http or node:https', checked.server);
   const size = checkInteger('options.pieceSize', pieceSize, MIN_PIECE, MAX_PIECE);
   const count = checkInteger('options.buffers', buffers, 1, 2 ** 16);
   const folder = await ObjectFolder.open(root, durable);
-  return new ObjectServer(root, folder, checked, { size, count });
+  try {
+    return new ObjectServer(root, folder, checked, { size, count });
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
 }

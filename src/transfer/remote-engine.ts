@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellable } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
@@ -34,6 +35,9 @@ const UNCLONEABLE = uncloneable(
 );
 
 /** The state of an engine that its peers share. */
+// ms in which a peer whose streams have ended may ask whether its offered memory is still in use. Nobody answers later.
+const LAST_QUESTIONS = 500;
+
 export interface PeerContext {
   readonly handle: Handle<'TransferEngine'>;
   readonly id: bigint;
@@ -215,12 +219,17 @@ export class RemoteEngine {
   }
 
   /**
-   * Forgets the peer. New transfers and messages are refused. When those in flight have ended, the
-   * peer's addresses are removed and the promise resolves. Messages that the peer has not taken 1,000 ms later reject with
+   * Forgets the peer. New transfers and messages are refused. Open streams fail with ERR_CLOSED, and those of the peer
+   * with FI_ECONNABORTED. When the transfers and messages in flight have ended, the peer's addresses are removed and the
+   * promise resolves. Messages that the peer has not taken 1,000 ms later reject with
    * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
-    this.#closing ??= cancellable(() => this.#close());
+    if (this.#closing === undefined) {
+      const { streams } = this.#context;
+      const hadStreams = this.#context.isOpen() && streams.left(this, () => closed('the peer'));
+      this.#closing = cancellable(() => this.#close(hadStreams ? LAST_QUESTIONS : 0));
+    }
     return this.#closing;
   }
 
@@ -229,12 +238,12 @@ export class RemoteEngine {
     if (this.holders.delete(holder) && this.holders.size === 0) await this.close();
   }
 
-  #close(): Promise<void> {
+  #close(delay: number): Promise<void> {
     const unused = new Promise<void>((resolve) => {
       this.#unused = resolve;
       this.used(0);
     });
-    return this.#context.forget(this, unused);
+    return this.#context.forget(this, delay > 0 ? unused.then(() => sleep(delay)) : unused);
   }
 
   /** @internal Unmaps the peer's memory. */

@@ -45,6 +45,39 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await Promise.all([poolA.close(), poolB.close()]);
   });
 
+  test.each([true, false])(
+    'remote.close() ends the open streams of both sides at once, of their owner: %s',
+    async (isOwner) => {
+      const { b, toA, toB, poolA, poolB } = await streamPair(options);
+      const endless = async function* () {
+        for (;;) yield pattern(CHUNK);
+      };
+      const incoming = b.incoming({ from: toA, pool: poolB });
+      const outgoing = b.outgoing({ to: toA, pool: poolB });
+      const unused = b.incoming({ from: toA, pool: poolB }).on('error', () => {});
+      const download = toB.download(outgoing.token, { pool: poolA });
+      const uploading = errorOf(toB.upload(endless(), incoming.token, { pool: poolA }));
+      const sending = errorOf(outgoing.sendFrom(endless()));
+      await Promise.all([once(incoming, 'readable'), once(download, 'readable')]);
+      const ends = Promise.all([
+        uploading,
+        sending,
+        errorOf(buffer(incoming)),
+        errorOf(buffer(download)),
+      ]);
+      const began = performance.now();
+      await (isOwner ? toA : toB).close();
+      const [uploaded, sent, received, downloaded] = (await ends).map(({ code }) => code);
+      expect(performance.now() - began).toBeLessThan(5000);
+      const [own, others] = ['ERR_CLOSED', 'FI_ECONNABORTED'];
+      expect([sent, received]).toEqual(isOwner ? [own, own] : [others, others]);
+      expect([uploaded, downloaded]).toEqual(isOwner ? [others, others] : [own, own]);
+      if (isOwner) expect(await errorOf(unused.toArray())).toMatchObject({ code: own });
+      unused.destroy();
+      await Promise.all([poolA.close(), poolB.close()]);
+    },
+  );
+
   test('a reader that stops ends the stream of the peer, and frees the memory', async () => {
     const { b, toA, toB, poolA, poolB } = await streamPair(options);
     const endless = function* () {

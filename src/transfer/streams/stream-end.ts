@@ -183,7 +183,13 @@ export class StreamEnd {
   /** Offers the memory of a chunk to the peer, and tells it. */
   async offer(part: MemoryPart, access: Access, index: number): Promise<Offer> {
     const offer = await part.offer({ access, to: this.peer, expires: this.timeout });
-    await this.wait(this.tell({ kind: 'chunk', index, token: offer.token }), 'stream');
+    try {
+      await this.wait(this.tell({ kind: 'chunk', index, token: offer.token }), 'stream');
+    } catch (error) {
+      countAsHandled(offer.arrived);
+      countAsHandled(offer.close());
+      throw error;
+    }
     return offer;
   }
 

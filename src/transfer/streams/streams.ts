@@ -119,6 +119,13 @@ export class Streams {
     for (const open of this.#open()) open.fail(reason());
   }
 
+  /** Ends the streams of a peer that this engine is about to forget, and tells the peer. Returns whether there were any. */
+  left(peer: RemoteEngine, reason: () => Error): boolean {
+    const open = this.#open().filter((each) => each.peer === peer && !each.hasAll);
+    for (const each of open) each.fail(reason());
+    return open.length > 0;
+  }
+
   /** Ends the streams of a peer that is gone. Those whose last messages were delivered just before end well. */
   lost(peer: RemoteEngine, reason: () => Error): void {
     setImmediate(() => {
