@@ -3,7 +3,7 @@ import { native } from '../contract/native.js';
 
 // Endpoints that close within this time cost one call, and the next one that opens may use the memory again.
 const DELAY = 1000; // ms
-// While malloc_trim(3) handles an arena, the threads that use it wait. It takes 1 to 5 ms, and 100 ms with 800 MB in pieces.
+// While malloc_trim(3) handles an arena, the threads that use it wait. It takes 100 ms with 800 MB in pieces of 8 KiB.
 const MAX_SHARE = 0.01;
 
 let isPlanned = false;
