@@ -1,4 +1,6 @@
 // Where the bytes of outgoing streams go.
+import { offAbort, onAbort } from '../../base/abort-signals.js';
+import { countAsHandled } from '../../base/cancellation.js';
 import { outOfRange } from '../../base/errors.js';
 import type { Priority } from '../admission.js';
 import type { MemoryPart } from '../memory.js';
@@ -93,8 +95,13 @@ export class OfferedDestination implements Destination {
   }
 
   async send(part: MemoryPart) {
+    const { signal } = this.#end;
     const offer = await this.#end.offer(part, 'read', this.#index++);
-    return { arrived: this.#end.explained(() => offer.arrived.then(() => offer.released)) };
+    // A peer whose stream has failed may never read the chunk.
+    const close = () => countAsHandled(offer.close());
+    onAbort(signal, close);
+    const arrived = this.#end.explained(() => offer.arrived.then(() => offer.released));
+    return { arrived: arrived.finally(() => offAbort(signal, close)) };
   }
 
   end(chunks: number, byteLength: number): Promise<void> {
