@@ -99,7 +99,8 @@ export class OfferedDestination implements Destination {
     const offer = await this.#end.offer(part, 'read', this.#index++);
     // A peer whose stream has failed may never read the chunk.
     const close = () => countAsHandled(offer.close());
-    onAbort(signal, close);
+    if (signal.aborted) close();
+    else onAbort(signal, close);
     const arrived = this.#end.explained(() => offer.arrived.then(() => offer.released));
     return { arrived: arrived.finally(() => offAbort(signal, close)) };
   }
