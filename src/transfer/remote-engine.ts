@@ -233,6 +233,12 @@ export class RemoteEngine {
     return this.#closing;
   }
 
+  /** @internal Forgets the peer. Its open streams have their own timeouts. */
+  forget(): Promise<void> {
+    this.#closing ??= cancellable(() => this.#close(0));
+    return this.#closing;
+  }
+
   /** @internal Forgets the peer after its last holder. */
   async release(holder: PeerHolder): Promise<void> {
     if (this.holders.delete(holder) && this.holders.size === 0) await this.close();

@@ -45,6 +45,7 @@ export class StreamEnd {
   #ending: StreamEnding | undefined;
   readonly #closed: () => void;
   #isClosed = false;
+  #isUsed: boolean;
 
   /** @param closed is called once, when the stream needs no more messages. */
   constructor(
@@ -59,6 +60,7 @@ export class StreamEnd {
     this.signal = this.#controller.signal;
     this.#stream = stream;
     this.#isOwner = isOwner;
+    this.#isUsed = !isOwner;
     const abort = () => this.fail(reasonOf(signal as AbortSignal));
     if (signal !== undefined) onAbort(signal, abort);
     this.#closed = () => {
@@ -71,6 +73,7 @@ export class StreamEnd {
   arrived(message: StreamMessage): void {
     switch (message.kind) {
       case 'open':
+        this.#isUsed = true;
         this.#opened.resolve(message.chunk);
         break;
       case 'chunk':
@@ -126,6 +129,11 @@ export class StreamEnd {
   /** Resolves when the peer has opened the stream, to the most bytes of its chunks. */
   get opened(): Promise<number> {
     return this.#opened.promise;
+  }
+
+  /** Whether a side has used the token. */
+  get isUsed(): boolean {
+    return this.#isUsed;
   }
 
   /** What the peer has told of the end. Undefined before it. */

@@ -18,6 +18,8 @@ interface OpenStream {
   readonly peer: RemoteEngine;
   /** Whether it needs nothing more of the peer. */
   readonly hasAll?: boolean;
+  /** False: the token was not used yet. */
+  readonly isUsed?: boolean;
   fail(error: unknown): void;
 }
 
@@ -121,7 +123,9 @@ export class Streams {
 
   /** Ends the streams of a peer that this engine is about to forget, and tells the peer. Returns whether there were any. */
   left(peer: RemoteEngine, reason: () => Error): boolean {
-    const open = this.#open().filter((each) => each.peer === peer && !each.hasAll);
+    const open = this.#open().filter(
+      (each) => each.peer === peer && !each.hasAll && each.isUsed !== false,
+    );
     for (const each of open) each.fail(reason());
     return open.length > 0;
   }
