@@ -12,6 +12,7 @@
 #include "addon.h"
 #include "backing_store.h"
 #include "exports.h"
+#include "promise_work.h"
 #include "values.h"
 
 namespace fab {
@@ -31,35 +32,6 @@ Napi::Uint8Array storageBytes(const Napi::Value& value) {
     throwInvalidType("bytes", "a Uint8Array", value);
   return value.As<Napi::Uint8Array>();
 }
-
-// Work off the event loop, whose result finish() turns into a value of JavaScript.
-class StorageWork : public Napi::AsyncWorker {
- public:
-  explicit StorageWork(Napi::Env env) : Napi::AsyncWorker(env), deferred_(env) {}
-
-  template <typename Work, typename... Args>
-  static Napi::Value start(Napi::Env env, Args&&... args) {
-    auto work = std::make_unique<Work>(env, std::forward<Args>(args)...);
-    const Napi::Promise promise = work->deferred_.Promise();
-    work->Queue();
-    work.release();  // deletes itself
-    return promise;
-  }
-
- protected:
-  virtual Napi::Value finish() = 0;
-
-  void OnOK() override {
-    try {
-      deferred_.Resolve(finish());
-    } catch (const Napi::Error& error) {
-      deferred_.Reject(error.Value());
-    }
-  }
-
- private:
-  Napi::Promise::Deferred deferred_;
-};
 
 Napi::Value objectToJs(Napi::Env env, const ObjectFile& file, const Napi::Value& bytes) {
   if (file.error != 0) return Napi::Number::New(env, -file.error);
@@ -85,9 +57,9 @@ ObjectQuery queryFromJs(const Napi::CallbackInfo& args, bool now) {
   return query;
 }
 
-class ReadObject final : public StorageWork {
+class ReadObject final : public PromiseWork {
  public:
-  ReadObject(Napi::Env env, ObjectQuery query) : StorageWork(env), query_(std::move(query)) {}
+  ReadObject(Napi::Env env, ObjectQuery query) : PromiseWork(env), query_(std::move(query)) {}
   ~ReadObject() override { closeObject(file_); }  // nobody has got it
 
  protected:
@@ -122,7 +94,7 @@ class ReadObject final : public StorageWork {
 
 // storageRead(root, path, inlined, checksum): Promise<object | -errno>
 Napi::Value storageRead(const Napi::CallbackInfo& args) {
-  return StorageWork::start<ReadObject>(args.Env(), queryFromJs(args, false));
+  return PromiseWork::start<ReadObject>(args.Env(), queryFromJs(args, false));
 }
 
 // storageReadNow(root, path, inlined, checksum, room): object | -errno
@@ -159,10 +131,10 @@ Napi::Value storageSetChecksum(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), error);
 }
 
-class Crc64OfBytes final : public StorageWork {
+class Crc64OfBytes final : public PromiseWork {
  public:
   Crc64OfBytes(Napi::Env env, Napi::Uint8Array view, uint64_t before)
-      : StorageWork(env),
+      : PromiseWork(env),
         backing_(backingOf(env, view.Get("buffer"), "buffer")),
         reference_(Napi::Persistent(view.As<Napi::Object>())),
         bytes_(view.Data()),
@@ -183,7 +155,7 @@ class Crc64OfBytes final : public StorageWork {
 
 // crc64(bytes, before): Promise<bigint>
 Napi::Value crc64OffLoop(const Napi::CallbackInfo& args) {
-  return StorageWork::start<Crc64OfBytes>(args.Env(), storageBytes(args[0]),
+  return PromiseWork::start<Crc64OfBytes>(args.Env(), storageBytes(args[0]),
                                           unsignedFromJs(args[1], "before"));
 }
 
@@ -208,10 +180,10 @@ Napi::Value crc64Combined(const Napi::CallbackInfo& args) {
                                unsignedFromJs(args[2], "lengthOfSecond", kMaxOffset)));
 }
 
-class Crc64OfFile final : public StorageWork {
+class Crc64OfFile final : public PromiseWork {
  public:
   Crc64OfFile(Napi::Env env, int fd, uint64_t start, uint64_t end)
-      : StorageWork(env), fd_(fd), start_(start), end_(end) {}
+      : PromiseWork(env), fd_(fd), start_(start), end_(end) {}
 
  protected:
   void Execute() override {
@@ -237,7 +209,7 @@ class Crc64OfFile final : public StorageWork {
 // crc64File(fd, start, end): Promise<bigint | -errno>
 Napi::Value crc64File(const Napi::CallbackInfo& args) {
   const uint64_t end = unsignedFromJs(args[2], "end", kMaxOffset);
-  return StorageWork::start<Crc64OfFile>(args.Env(), descriptorFromJs(args[0], "fd"),
+  return PromiseWork::start<Crc64OfFile>(args.Env(), descriptorFromJs(args[0], "fd"),
                                          unsignedFromJs(args[1], "start", end), end);
 }
 
