@@ -153,8 +153,9 @@ export function errorOf({ status, fields, body }: Answer, key: string | undefine
   const isXml = text.startsWith('<');
   const [ofBody] = isXml ? textsOf(text, 'Code') : [];
   const [detail] = isXml ? textsOf(text, 'Message') : [];
+  // The token was the client's own: the call may be repeated. S3 has the same code for credentials.
+  if (fields[ERROR] === 'InvalidToken')
+    return new ObjectError('FabricFailed', { detail: LOST_TOKEN, key });
   const code = fields[ERROR] ?? ofBody ?? BY_STATUS[status] ?? `Http${status}`;
-  // The tokens are the client's own: the call may be repeated.
-  if (code === 'InvalidToken') return new ObjectError('FabricFailed', { detail: LOST_TOKEN, key });
   return new ObjectError(code, { detail, status, key });
 }

@@ -241,7 +241,6 @@ class PartReader {
   #room: Uint8Array | undefined;
   #rest: Uint8Array = new Uint8Array();
   #ended = false;
-  #isAsking = false; // for a chunk
 
   constructor(chunks: AsyncIterable<Uint8Array>, way: Way, wait: WaitOptions) {
     this.#chunks = chunks[Symbol.asyncIterator]();
@@ -293,10 +292,7 @@ class PartReader {
     const next = this.#chunks.next();
     if (signal === undefined) return next;
     countAsHandled(next);
-    this.#isAsking = true;
-    const result = await within(next, { signal, timeout: undefined }, 'put');
-    this.#isAsking = false;
-    return result;
+    return within(next, { signal, timeout: undefined }, 'put');
   }
 
   /** The bytes of a part are not needed any more. */
@@ -308,9 +304,9 @@ class PartReader {
   async end(): Promise<void> {
     for (const part of this.#leases.keys()) this.free(part);
     if (this.#ended) return;
-    const returned = this.#chunks.return?.();
-    if (this.#isAsking)
-      returned?.catch(() => {}); // it waits for the source
+    const returned = Promise.resolve(this.#chunks.return?.());
+    if (this.#wait.signal?.aborted)
+      countAsHandled(returned); // the source may be silent
     else await returned;
   }
 }
