@@ -117,7 +117,7 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
   async close(): Promise<void> {
     const known = [...this.#peers.values()];
     this.#peers.clear();
-    await Promise.all(known.map(({ peer }) => peer.forget()));
+    await Promise.all(known.map(({ peer }) => peer.close()));
   }
 
   /** Forgets all servers: `await using`. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellable } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
@@ -35,9 +34,6 @@ const UNCLONEABLE = uncloneable(
 );
 
 /** The state of an engine that its peers share. */
-// ms in which a peer whose streams have ended may ask whether its offered memory is still in use. Nobody answers later.
-const LAST_QUESTIONS = 500;
-
 export interface PeerContext {
   readonly handle: Handle<'TransferEngine'>;
   readonly id: bigint;
@@ -219,23 +215,15 @@ export class RemoteEngine {
   }
 
   /**
-   * Forgets the peer. New transfers and messages are refused. Open streams fail with ERR_CLOSED, and those of the peer
-   * with FI_ECONNABORTED. When the transfers and messages in flight have ended, the peer's addresses are removed and the
+   * Forgets the peer. New transfers and messages are refused. Streams under way fail with ERR_CLOSED, and those of
+   * the peer with FI_ECONNABORTED; those whose token was not used expire. When the transfers and messages in flight have ended, the peer's addresses are removed and the
    * promise resolves. Messages that the peer has not taken 1,000 ms later reject with
    * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
-    if (this.#closing === undefined) {
-      const { streams } = this.#context;
-      const hadStreams = this.#context.isOpen() && streams.left(this, () => closed('the peer'));
-      this.#closing = cancellable(() => this.#close(hadStreams ? LAST_QUESTIONS : 0));
-    }
-    return this.#closing;
-  }
-
-  /** @internal Forgets the peer. Its open streams have their own timeouts. */
-  forget(): Promise<void> {
-    this.#closing ??= cancellable(() => this.#close(0));
+    if (this.#closing === undefined && this.#context.isOpen())
+      this.#context.streams.left(this, () => closed('the peer'));
+    this.#closing ??= cancellable(() => this.#close());
     return this.#closing;
   }
 
@@ -244,12 +232,12 @@ export class RemoteEngine {
     if (this.holders.delete(holder) && this.holders.size === 0) await this.close();
   }
 
-  #close(delay: number): Promise<void> {
+  #close(): Promise<void> {
     const unused = new Promise<void>((resolve) => {
       this.#unused = resolve;
       this.used(0);
     });
-    return this.#context.forget(this, delay > 0 ? unused.then(() => sleep(delay)) : unused);
+    return this.#context.forget(this, unused);
   }
 
   /** @internal Unmaps the peer's memory. */

@@ -98,7 +98,7 @@ export class PeerStreams {
     };
     const abort = () => fail(reasonOf(signal as AbortSignal));
     if (signal !== undefined) onAbort(signal, abort);
-    const remove = this.#context.streams.add({ peer: this.#peer, fail });
+    const remove = this.#context.streams.add({ peer: this.#peer, isUnderWay: true, fail });
     const leave = () => {
       remove();
       if (signal !== undefined) offAbort(signal, abort);

@@ -45,7 +45,8 @@ export class StreamEnd {
   #ending: StreamEnding | undefined;
   readonly #closed: () => void;
   #isClosed = false;
-  #isUsed: boolean;
+  #isUsed: boolean; // its token
+  #isConcluding = false;
 
   /** @param closed is called once, when the stream needs no more messages. */
   constructor(
@@ -131,11 +132,6 @@ export class StreamEnd {
     return this.#opened.promise;
   }
 
-  /** Whether a side has used the token. */
-  get isUsed(): boolean {
-    return this.#isUsed;
-  }
-
   /** What the peer has told of the end. Undefined before it. */
   get ending(): StreamEnding | undefined {
     return this.#ending;
@@ -144,6 +140,11 @@ export class StreamEnd {
   /** Whether the peer has told the end. It does so when all chunks have arrived. */
   get hasAll(): boolean {
     return this.#ending !== undefined;
+  }
+
+  /** Whether its token was used, and no side has told the end. */
+  get isUnderWay(): boolean {
+    return this.#isUsed && !this.hasAll && !this.#isConcluding;
   }
 
   /** How many chunks there are. Infinity until the peer has told the end. */
@@ -203,6 +204,7 @@ export class StreamEnd {
 
   /** Tells the peer that all chunks have arrived, and ends the stream. */
   async conclude(chunks: number, byteLength: number): Promise<void> {
+    this.#isConcluding = true;
     await this.wait(this.tell({ kind: 'end', chunks, byteLength }), 'stream');
     this.close();
   }

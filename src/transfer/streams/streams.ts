@@ -18,8 +18,8 @@ interface OpenStream {
   readonly peer: RemoteEngine;
   /** Whether it needs nothing more of the peer. */
   readonly hasAll?: boolean;
-  /** False: the token was not used yet. */
-  readonly isUsed?: boolean;
+  /** Whether its token was used, and bytes are still to come. */
+  readonly isUnderWay: boolean;
   fail(error: unknown): void;
 }
 
@@ -121,13 +121,9 @@ export class Streams {
     for (const open of this.#open()) open.fail(reason());
   }
 
-  /** Ends the streams of a peer that this engine is about to forget, and tells the peer. Returns whether there were any. */
-  left(peer: RemoteEngine, reason: () => Error): boolean {
-    const open = this.#open().filter(
-      (each) => each.peer === peer && !each.hasAll && each.isUsed !== false,
-    );
-    for (const each of open) each.fail(reason());
-    return open.length > 0;
+  /** Ends the streams of a peer that this engine is about to forget, and tells the peer. */
+  left(peer: RemoteEngine, reason: () => Error): void {
+    for (const open of this.#open()) if (open.peer === peer && open.isUnderWay) open.fail(reason());
   }
 
   /** Ends the streams of a peer that is gone. Those whose last messages were delivered just before end well. */
