@@ -2,7 +2,7 @@
 // the client.
 import type { ChildProcess } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { casesOf } from '../support/cases.js';
+import { casesOf, quick, slow } from '../support/cases.js';
 import { start } from '../support/command.js';
 import { freePort } from '../support/free-port.js';
 import { runInHost } from '../support/host.js';
@@ -62,13 +62,24 @@ async function serve(argsOf: (port: number) => readonly string[]) {
   };
 }
 
+const QUICK_COMMANDS = [
+  'rma-bw over shm',
+  'rdm-bw over efa',
+  'check over shm',
+  'pingpong over tcp',
+  'transfer over tcp',
+];
+
 describe.each(Object.entries(COMMANDS))('%s', (name, argsOf) => {
-  test('serves its client while strangers hold connections', async () => {
-    const { port, ended, client } = await serve(argsOf);
-    await strangers(port);
-    expect(await client()).toMatchObject({ code: 0, stderr: '' });
-    expect((await ended).code).toBe(0);
-  });
+  test.runIf(QUICK_COMMANDS.includes(name) ? quick : slow)(
+    'serves its client while strangers hold connections',
+    async () => {
+      const { port, ended, client } = await serve(argsOf);
+      await strangers(port);
+      expect(await client()).toMatchObject({ code: 0, stderr: '' });
+      expect((await ended).code).toBe(0);
+    },
+  );
 
   const isQuick = (kind: string) => name === 'transfer over tcp' && QUICK.includes(kind);
 

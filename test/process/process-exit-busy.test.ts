@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { processCombinations } from '../support/cases.js';
+import { longCombinations, processCombinations } from '../support/cases.js';
 import { runCleanly, runProgram, sharedMemoryOf } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
 
@@ -14,6 +14,10 @@ describe.each(processCombinations)('$provider, $driver driver, operations in fli
     const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
     await runCleanly('lifecycle-exit', program('main', 'throw'), expected);
   });
+});
+
+describe.each(longCombinations)('$provider, $driver driver, operations in flight', (which) => {
+  const program = (where: string, how: string) => [which.provider, which.driver, where, how];
 
   test('an exception after an awaited completion ends the process with code 1', async () => {
     const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
