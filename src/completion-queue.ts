@@ -3,6 +3,7 @@ import { check64, checkInteger, checkOptions, namesOf, oneOf } from './base/chec
 import { uncloneable } from './base/describe.js';
 import type { FabricError } from './base/errors.js';
 import type { CqFormat } from './base/flags.js';
+import type { Peer } from './base/peer.js';
 import { checkWait, type Wait, type WaitOptions } from './base/wait-options.js';
 import { native } from './contract/native.js';
 import { BoundHandle } from './engine/bound-handle.js';
@@ -22,6 +23,7 @@ export interface CompletionQueueOptions {
   readonly size?: number;
   /**
    * The fields of completions. If omitted, FI_CQ_FORMAT_TAGGED, or FI_CQ_FORMAT_DATA without tags.
+   * The queue has at least the fields of FI_CQ_FORMAT_DATA, because the engine needs them.
    */
   readonly format?: CqFormat;
 }
@@ -58,8 +60,12 @@ export interface QueueEntry {
 export class CompletionQueue {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
-  /** The number of entries. */
-  readonly size: number;
+  /**
+   * The number of entries. Undefined if no size was given and the provider has chosen one, which
+   * fi_cq_open(3) does not tell.
+   */
+  readonly size: number | undefined;
+  /** The fields of completions: FI_CQ_FORMAT_TAGGED or FI_CQ_FORMAT_DATA. */
   readonly format: CqFormat;
   /** Whether an idle engine can sleep until the queue wakes it. If not, it polls. */
   readonly waitable: boolean;
@@ -84,8 +90,8 @@ export class CompletionQueue {
     this.#engine = engine;
     this.bound = new BoundHandle('completionQueue', engine, opened.handle);
     this.#queue = opened.queue;
-    this.size = opened.size;
-    this.format = format ?? (opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA');
+    this.size = opened.size === 0 ? undefined : opened.size;
+    this.format = opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA';
     this.waitable = opened.waitable;
     engine.queues.set(opened.queue, this);
     publishOpen('completionQueue', this);
@@ -220,8 +226,8 @@ export class CompletionQueue {
   }
 
   /** @internal */
-  immediate(data: bigint, length: number): void {
-    if (this.#immediates?.push({ data, length })) return;
+  immediate(data: bigint, length: number, source: Peer | undefined): void {
+    if (this.#immediates?.push({ data, length, source })) return;
     if (this.closed) return;
     // The stream is closed or full.
     native.cqStream(this.bound.handle, 0);

@@ -2,6 +2,7 @@ import { Arrivals } from './base/arrivals.js';
 import { uncloneable } from './base/describe.js';
 import { errnoByCode } from './base/error-codes.js';
 import { FabricError } from './base/errors.js';
+import type { Peer } from './base/peer.js';
 import type { Wait } from './base/wait-options.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
@@ -17,6 +18,12 @@ export interface Immediate {
   readonly data: bigint;
   /** The length in bytes, or 0 if the provider does not report it. */
   readonly length: number;
+  /**
+   * The writer. Undefined without FI_SOURCE, if the provider does not report it, if the writer is
+   * not in the address vector, if endpoints with several vectors share the queue, or if the write
+   * arrived before the stream was open.
+   */
+  readonly source: Peer | undefined;
 }
 
 /** The wait options of a stream of arrivals. */

@@ -13,16 +13,13 @@ namespace fab {
 
 namespace {
 
-// All formats begin with the same members, so one pointer type serves. Members that a format lacks
-// stay 0.
+// Both formats begin with the same members, so one pointer type serves.
 Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
   Completion result{};
-  if (format >= FI_CQ_FORMAT_MSG) {
-    result.flags = entry.flags;
-    result.length = static_cast<double>(entry.len);
-  }
-  if (format >= FI_CQ_FORMAT_DATA) result.data = entry.data;
-  if (format >= FI_CQ_FORMAT_TAGGED) result.tag = entry.tag;
+  result.flags = entry.flags;
+  result.length = static_cast<double>(entry.len);
+  result.data = entry.data;
+  if (format == FI_CQ_FORMAT_TAGGED) result.tag = entry.tag;
   return result;
 }
 
@@ -103,7 +100,7 @@ void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
   if (isArrival(entry.flags)) {
-    arrived(queue, entry.data, static_cast<double>(entry.len));
+    arrived(queue, entry, source);
     if (queue.stagedEndpoints > 0 && receives.consumedByWrite(entry.op_context)) return;
     if (!queue.dataConsumes) return;  // the context may be any value
   }
@@ -208,14 +205,14 @@ void Engine::releaseMemory(uint32_t handle, bool aborted) {
   }
 }
 
-void Engine::arrived(CompletionQueue& queue, uint64_t data, double length) {
+void Engine::arrived(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
   ++control_->stats.completions;
   ++control_->stats.immediates;
-  if (client_) return client_->arrived(data);
-  countArrival(queue, data, length);
+  if (client_) return client_->arrived(entry.data);
+  countArrival(queue, entry.data, static_cast<double>(entry.len), queue.peerOf(source));
 }
 
-void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length) {
+void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length, uint32_t writer) {
   const Immediates::Outcome outcome = queue.immediates.arrived(data);
   switch (outcome.fate) {
     case Immediates::Fate::kCounted:
@@ -223,7 +220,7 @@ void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length) 
     case Immediates::Fate::kSatisfied:
       return reports.settle(outcome.request, 0);
     case Immediates::Fate::kStream:
-      return reports.pushImmediate(queue, data, length);
+      return reports.pushImmediate(queue, data, length, writer);
     case Immediates::Fate::kFirstLost:
       reports.unsolicited(queue, {FI_EOVERRUN, {"fi_cq_read", describeLost(queue)}});
       [[fallthrough]];

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "../util/fid.h"
@@ -14,6 +15,7 @@
 
 namespace fab {
 
+class AddressVector;
 class Engine;
 
 class CompletionQueue : public Resource {
@@ -22,11 +24,10 @@ class CompletionQueue : public Resource {
   static constexpr const char* kName = "CompletionQueue";
   static constexpr size_t kReadBatch = 64;
 
-  CompletionQueue(Engine& engine, Fid<fid_cq> cq, const fi_cq_attr& attr, fi_cq_format format,
-                  bool waitable)
+  CompletionQueue(Engine& engine, Fid<fid_cq> cq, const fi_cq_attr& attr, bool waitable)
       : engine_(engine),
         cq_(std::move(cq)),
-        format_(format),
+        format_(attr.format),
         entrySize_(attr.format == FI_CQ_FORMAT_TAGGED ? sizeof(fi_cq_tagged_entry)
                                                       : sizeof(fi_cq_data_entry)),
         size_(attr.size),
@@ -34,11 +35,16 @@ class CompletionQueue : public Resource {
 
   fid_cq* get() const { return cq_.get(); }
   Engine& engine() const { return engine_; }
-  fi_cq_format format() const { return format_; }  // the format that completions report
+  fi_cq_format format() const { return format_; }
   size_t entrySize() const { return entrySize_; }  // bytes that the provider writes per completion
   size_t size() const { return size_; }
   bool waitable() const { return waitable_; }  // has a file descriptor to wait on
   void stopWaiting() { waitable_ = false; }
+  // From now on, completions tell their source. That of a write with data is a peer in this vector,
+  // if only this one is used, and unknown with null.
+  void readSourcesOf(const std::shared_ptr<AddressVector>& vector);
+  // The peer handle of a write's source; 0 if it is unknown.
+  uint32_t peerOf(fi_addr_t source) const;
   // Cancels the waits for arrivals.
   void cancelWaits();
 
@@ -63,6 +69,7 @@ class CompletionQueue : public Resource {
   size_t entrySize_;
   size_t size_;
   bool waitable_;
+  std::weak_ptr<AddressVector> vector_;
 };
 
 }  // namespace fab

@@ -72,7 +72,7 @@ void Endpoint::belongsTo(const std::shared_ptr<Resource>& domain,
   ++vector->endpoints;
   ++sends->endpoints;
   ++receives->endpoints;
-  if ((caps & FI_SOURCE) != 0) receives->readSources = true;
+  if ((caps & FI_SOURCE) != 0) receives->readSourcesOf(traits.namesWriters ? vector : nullptr);
   if (traits.dataConsumes) receives->dataConsumes = true;
   dependsOn(domain);
   dependsOn(vector);

@@ -31,6 +31,7 @@ struct EndpointTraits {
   const int abortedBySender;  // the error number of a receive, or 0: provider_traits.h
   const bool postsParts;      // multi-receive buffers are posted in parts
   const bool takesSurplus;    // a receive ends in surplus memory
+  const bool namesWriters;    // the source of a write with data is the writer
   const bool dataConsumes;    // FI_RX_CQ_DATA: a peer's write with data consumes a receive
 
   bool countsSends() const { return mostSends != SIZE_MAX; }
@@ -68,6 +69,7 @@ struct EndpointTraits {
         postsParts(provider.splitsMultiReceives),
         takesSurplus(provider.failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
                      surplus::memory().iov_len > 0),
+        namesWriters(provider.namesWriters),
         dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0) {}
 };
 

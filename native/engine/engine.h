@@ -145,8 +145,9 @@ class Engine {
   // Called for a request that begins outside of the submission ring: discards the unread
   // cancellations of an earlier request with its number.
   void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
-  // Counts an arrival, or reports it to the stream or the waiting request.
-  void countArrival(CompletionQueue& queue, uint64_t data, double length);
+  // Counts an arrival, or reports it to the stream or the waiting request. `writer` is 0 if it is
+  // unknown.
+  void countArrival(CompletionQueue& queue, uint64_t data, double length, uint32_t writer);
   static std::string describeLost(const CompletionQueue& queue);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
@@ -292,7 +293,7 @@ class Engine {
   void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void complete(Op& op, const Completion& completion);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
-  void arrived(CompletionQueue& queue, uint64_t data, double length);
+  void arrived(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   bool isSilent(uint32_t peer);
 
   // failures.cc

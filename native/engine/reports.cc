@@ -46,10 +46,12 @@ void Reports::left(uint32_t request, uint32_t status, uint32_t error) {
   push(result);
 }
 
-void Reports::pushImmediate(const CompletionQueue& queue, uint64_t data, double length) {
+void Reports::pushImmediate(const CompletionQueue& queue, uint64_t data, double length,
+                            uint32_t writer) {
   Completion result = of(queue, Event::kImmediate);
   result.data = data;
   result.length = length;
+  result.source = writer;
   push(result);
 }
 

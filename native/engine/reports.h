@@ -33,7 +33,7 @@ class Reports {
     unsolicited(queue, failure.status, errors.put(failure.detail));
   }
   // Reports a remote write with data to the stream of a queue's arrivals.
-  void pushImmediate(const CompletionQueue& queue, uint64_t data, double length);
+  void pushImmediate(const CompletionQueue& queue, uint64_t data, double length, uint32_t writer);
   // Ends that stream with FI_EOVERRUN.
   void endStream(const CompletionQueue& queue, const std::string& text);
 

@@ -46,8 +46,7 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
       anyFormat
           ? FI_CQ_FORMAT_TAGGED
           : static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
-  // The engine needs flags and data to determine what arrived. Completions report only the
-  // requested format.
+  // The engine needs flags, lengths and data: they say what arrived, and whether it fits.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
   const ProviderTraits& traits = traitsOf(domain->info());
   if (attr.size == 0 && traits.overrunsQueues) {
@@ -62,8 +61,7 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
   Fid<fid_cq> fid =
       naming(domain->info(), [&] { return openQueue(domain->get(), attr, anyFormat); });
   const bool waitable = attr.wait_obj == FI_WAIT_FD;
-  auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr,
-                                                 std::min(format, attr.format), waitable);
+  auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr, waitable);
   queue->dependsOn(domain);
   domain->engine().addQueue(*queue);
   const OnException undo([&] { queue->close(); });
@@ -117,7 +115,7 @@ Napi::Value cqStream(const Napi::CallbackInfo& args) {
   immediates.stream(limit > 0);
   if (limit == 0) return args.Env().Undefined();
   const bool all = immediates.takeCounted(
-      limit, [&](uint64_t value) { engine.reports.pushImmediate(*queue, value, 0); });
+      limit, [&](uint64_t value) { engine.reports.pushImmediate(*queue, value, 0, 0); });
   if (all && immediates.lost() == 0) return args.Env().Undefined();
   immediates.stream(false);
   if (all) {
@@ -136,7 +134,7 @@ Napi::Value cqCount(const Napi::CallbackInfo& args) {
   const auto values = args[1].As<Napi::BigUint64Array>();
   const Hold hold(engineOf(*queue));
   for (size_t i = 0; i < values.ElementLength(); ++i) {
-    engineOf(*queue).countArrival(*queue, values[i], 0);
+    engineOf(*queue).countArrival(*queue, values[i], 0, 0);
   }
   return args.Env().Undefined();
 }

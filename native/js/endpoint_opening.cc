@@ -71,6 +71,7 @@ Napi::Object open(const Napi::CallbackInfo& args) {
   const size_t reserved = endpoint->traits.takesSurplus ? 1 : 0;
   result.Set("receiveSegments",
              std::min(entry.rx_attr->iov_limit, Resolved::kMaxSegments) - reserved);
+  result.Set("peeks", !traits.peeksTake);
   result.Set("ownFlags", Napi::BigInt::New(env, traits.ownFlags));
   result.Set("handle", wrapHandle(env, endpoint));
   return result;

@@ -151,19 +151,6 @@ constexpr NamedValue kMrAccessNames[] = {
     {"FI_REMOTE_READ", bit(12)}, {"FI_REMOTE_WRITE", bit(13)},
 };
 
-constexpr NamedValue kMrFlagNames[] = {
-    {"FI_MR_DMABUF", bit(40)},       {"FI_MR_SINGLE_USE", bit(41)},
-    {"FI_HMEM_HOST_ALLOC", bit(45)}, {"FI_HMEM_DEVICE_ONLY", bit(46)},
-    {"FI_RMA_PMEM", bit(49)},        {"FI_RMA_EVENT", bit(56)},
-    {"FI_AUTH_KEY", bit(57)},
-};
-
-constexpr NamedValue kAvFlagNames[] = {
-    {"FI_READ", bit(8)},        {"FI_MORE", bit(18)},          {"FI_EVENT", bit(24)},
-    {"FI_AV_USER_ID", bit(41)}, {"FI_FIREWALL_ADDR", bit(42)}, {"FI_UNIVERSE", bit(57)},
-    {"FI_SYNC_ERR", bit(58)},   {"FI_SYMMETRIC", bit(59)},
-};
-
 constexpr NamedValue kEpTypeNames[] = {
     {"FI_EP_UNSPEC", 0}, {"FI_EP_MSG", 1},         {"FI_EP_DGRAM", 2},
     {"FI_EP_RDM", 3},    {"FI_EP_SOCK_STREAM", 4}, {"FI_EP_SOCK_DGRAM", 5},
@@ -295,8 +282,6 @@ const FlagTable kMsgOrders = {"msgOrder", list(kMsgOrderNames)};
 const FlagTable kCompOrders = {"compOrder", list(kCompOrderNames)};
 const FlagTable kMrModes = {"mrMode", list(kMrModeNames)};
 const FlagTable kMrAccess = {"mrAccess", list(kMrAccessNames)};
-const FlagTable kMrFlags = {"mr", list(kMrFlagNames)};
-const FlagTable kAvFlags = {"av", list(kAvFlagNames)};
 
 const EnumTable kEpTypes = {"epType", "FI_EP_", list(kEpTypeNames)};
 const EnumTable kProtocols = {"protocol", "FI_PROTO_", list(kProtocolNames)};

@@ -145,8 +145,8 @@ uint32_t enumFromJs(const Napi::Value& value, const EnumTable& table, const std:
 namespace {
 
 constexpr const FlagTable* kFlagTables[] = {
-    &kCaps,       &kModes,   &kGetInfoFlags, &kOpFlags, &kCompletionFlags, &kMsgOrders,
-    &kCompOrders, &kMrModes, &kMrAccess,     &kMrFlags, &kAvFlags,
+    &kCaps,      &kModes,      &kGetInfoFlags, &kOpFlags,  &kCompletionFlags,
+    &kMsgOrders, &kCompOrders, &kMrModes,      &kMrAccess,
 };
 
 constexpr const EnumTable* kEnumTables[] = {

@@ -30,6 +30,8 @@ ProviderTraits shm() {
   // 1.17 to 2.6: this affects messages over 4 KiB, which are not copied through a buffer of the
   // receiver. With process_vm_readv(2), shm loops. Otherwise, shm waits for the rest to be copied.
   shm.failsOnLongMessages = true;
+  shm.namesWriters = true;
+  shm.peeksTake = fi_version() < FI_VERSION(1, 19);
   // If a message is longer than the free part, it (1.17 to 2.6) subtracts the length of the message
   // from that of the free part, and later messages go past the end.
   shm.splitsMultiReceives = true;
@@ -121,6 +123,7 @@ ProviderTraits efa() {
   efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   // 1.17 to 1.22: it copies only memory that has no descriptor.
   efa.readsInjected = FI_MAJOR(fi_version()) < 2;
+  efa.namesWriters = true;
   efa.registersDmabufs = true;
   efa.abortedBySender = kPeerAborted;
   efa.abortsWithMemory = release() >= FI_VERSION(2, 7);

@@ -83,6 +83,11 @@ struct ProviderTraits {
   size_t sharedAtomics = SIZE_MAX;
   // A message that is longer than its receive blocks the endpoint, or is never completed.
   bool failsOnLongMessages = false;
+  // With FI_SOURCE, the completion of a remote write with data tells its writer. Others report the
+  // first address of the vector (rxm 1.17).
+  bool namesWriters = false;
+  // A receive with FI_PEEK takes the message.
+  bool peeksTake = false;
   // The error number of a receive whose message the sender has aborted, or 0.
   int abortedBySender = 0;
   // A multi-receive buffer must be posted as receives of one message each. Otherwise the provider

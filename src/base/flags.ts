@@ -178,16 +178,6 @@ export type MrAccess =
   | 'FI_REMOTE_READ'
   | 'FI_REMOTE_WRITE';
 
-/** Flags of a registration: fi_mr(3). */
-export type MrFlag =
-  | 'FI_MR_DMABUF'
-  | 'FI_MR_SINGLE_USE'
-  | 'FI_HMEM_HOST_ALLOC'
-  | 'FI_HMEM_DEVICE_ONLY'
-  | 'FI_RMA_PMEM'
-  | 'FI_RMA_EVENT'
-  | 'FI_AUTH_KEY';
-
 /** Interfaces of device memory: enum fi_hmem_iface of fi_mr(3). */
 export type HmemIface =
   | 'FI_HMEM_SYSTEM'
@@ -196,17 +186,6 @@ export type HmemIface =
   | 'FI_HMEM_ZE'
   | 'FI_HMEM_NEURON'
   | 'FI_HMEM_SYNAPSEAI';
-
-/** Flags of an address vector and of an insertion: fi_av(3). */
-export type AvFlag =
-  | 'FI_READ'
-  | 'FI_MORE'
-  | 'FI_EVENT'
-  | 'FI_AV_USER_ID'
-  | 'FI_FIREWALL_ADDR'
-  | 'FI_UNIVERSE'
-  | 'FI_SYNC_ERR'
-  | 'FI_SYMMETRIC';
 
 /** Endpoint types: fi_endpoint(3). */
 export type EpType =

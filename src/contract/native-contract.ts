@@ -278,6 +278,7 @@ export interface NativeObjects {
     address: Uint8Array;
     remoteData: number;
     receiveSegments: number;
+    peeks: boolean;
     ownFlags: bigint;
   };
   // int fi_getopt(struct fid *fid, int level, int optname, void *optval, size_t *optlen)

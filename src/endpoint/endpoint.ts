@@ -99,6 +99,7 @@ export class EndpointBase {
       receiveSegments: opened.receiveSegments,
       remoteSegments: Math.min(info.txAttr.rmaIovLimit, MAX_SEGMENTS),
       remoteData: opened.remoteData,
+      peeks: opened.peeks,
       directedReceive: info.caps.includes('FI_DIRECTED_RECV'),
       ownFlags: opened.ownFlags,
       timeout: checked.timeout,

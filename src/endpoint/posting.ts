@@ -15,6 +15,7 @@ import { Located } from './located.js';
 import {
   type CheckedOptions,
   checkLength,
+  INJECTED,
   peerHandle,
   REMOTE_CQ_DATA,
   type Source,
@@ -164,7 +165,7 @@ export function beginInject(
   if (length > injectSize) {
     throw outOfRange('buffer', `at most ${injectSize} bytes (injectSize)`, length);
   }
-  const request = target.begin(Kind.Void, undefined, options);
+  const request = target.begin(Kind.Void, INJECTED, options);
   const at = beginCarried(target, code, request, bytes, length, undefined);
   target.sink.entries.setPeer(at, to);
   return at;

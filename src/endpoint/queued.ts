@@ -9,7 +9,13 @@ import { errorOf } from '../engine/failure.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
 import type { AtomicQueries } from './atomic.js';
-import { type CheckedOptions, checkIdleNames, type Limits, refuseWait } from './target.js';
+import {
+  type CheckedOptions,
+  checkIdleNames,
+  INJECTED,
+  type Limits,
+  refuseWait,
+} from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'endpoint.post belongs to its endpoint: send endpoint.address, and open another endpoint there',
@@ -28,7 +34,8 @@ export function checkDirections(name: string, value: unknown): readonly Directio
 
 /**
  * The calls of an endpoint in the style of C. They return nothing. The completion, with the context
- * of the call, is read from the completion queue.
+ * of the call, is read from the completion queue. As in C, an inject has no completion, unless it
+ * fails.
  *
  * Each call throws TypeError, RangeError or Error ERR_CLOSED as the same call of the endpoint
  * rejects with them. The error of a posted operation is in its queue entry.
@@ -46,6 +53,7 @@ export class QueuedCalls {
   readonly #sendQueue: CompletionQueue;
   readonly #receiveQueue: CompletionQueue;
   readonly #selective: readonly Direction[];
+  #posted = 0;
 
   /** @internal */
   constructor(
@@ -64,9 +72,30 @@ export class QueuedCalls {
     this.#selective = selective;
   }
 
+  /**
+   * Cancels the oldest operation in flight with this context: fi_cancel of fi_endpoint(3). Its entry
+   * then has the error FI_ECANCELED. An operation that has completed meanwhile, or cannot be
+   * cancelled because it is posted (sends, RMA, atomics), completes as if this call had not been.
+   *
+   * @returns whether there was one, as FI_ENOENT of fi_cancel tells.
+   */
+  cancel(context: unknown): boolean {
+    if (!(#engine in this)) throw invalidThis('the post of an endpoint');
+    const { requests } = this.#engine;
+    let oldest: { request: number; place: number } | undefined;
+    for (const request of requests.active()) {
+      const owner = requests.owner(request);
+      if (!(owner instanceof QueuedRequest) || !owner.is(this, context)) continue;
+      const { place } = owner;
+      if (oldest === undefined || place < oldest.place) oldest = { request, place };
+    }
+    if (oldest !== undefined) this.#engine.cancel(oldest.request);
+    return oldest !== undefined;
+  }
+
   /** @internal */
   begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number {
-    refuseWait(options, 'needs a promise: use the call of the endpoint');
+    refuseWait(options, 'needs a promise: use the call of the endpoint, or post.cancel(context)');
     if (options !== undefined) checkIdleNames(options);
     if (kind === Kind.Claim) {
       throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
@@ -74,10 +103,11 @@ export class QueuedCalls {
     const engine = this.#engine;
     const sends = kind === Kind.Void;
     const queue = sends ? this.#sendQueue : this.#receiveQueue;
-    const silent = this.#selective.length > 0 && this.#silences(sends, options);
+    const silent =
+      owner === INJECTED || (this.#selective.length > 0 && this.#silences(sends, options));
     return engine.begin(
       Kind.Owner,
-      new QueuedRequest(engine, queue, owner, options?.context, silent),
+      new QueuedRequest(this, this.#posted++, engine, queue, owner, options?.context, silent),
     );
   }
 
@@ -102,6 +132,9 @@ export class QueuedCalls {
 
 class QueuedRequest implements RequestOwner {
   readonly context: unknown;
+  /** Its number among the calls. */
+  readonly place: number;
+  readonly #calls: QueuedCalls;
   readonly #engine: Engine;
   readonly #queue: CompletionQueue;
   /** The objects that the operation uses. */
@@ -110,6 +143,8 @@ class QueuedRequest implements RequestOwner {
   readonly #silent: boolean;
 
   constructor(
+    calls: QueuedCalls,
+    place: number,
     engine: Engine,
     queue: CompletionQueue,
     owner: unknown,
@@ -117,10 +152,17 @@ class QueuedRequest implements RequestOwner {
     silent: boolean,
   ) {
     this.context = context;
+    this.place = place;
+    this.#calls = calls;
     this.#engine = engine;
     this.#queue = queue;
     this.owner = owner;
     this.#silent = silent;
+  }
+
+  /** Whether it is one of these calls, with this context. */
+  is(calls: QueuedCalls, context: unknown): boolean {
+    return this.#calls === calls && this.context === context;
   }
 
   completed(_request: number, status: number, word: number): void {

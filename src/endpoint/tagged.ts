@@ -1,5 +1,7 @@
 // fi_tagged(3)
 import { check64, type Names } from '../base/checks.js';
+import { errnoByCode } from '../base/error-codes.js';
+import { FabricError } from '../base/errors.js';
 import type { Peer } from '../base/peer.js';
 import { hasFlag } from '../contract/flag-bits.js';
 import { Op } from '../contract/layout.js';
@@ -117,7 +119,8 @@ export interface TaggedRecv<R> {
    *
    * With `flags: ['FI_PEEK']` it receives nothing, and the buffer may be null. It completes with
    * the message that a receive would match, or fails with FI_ENOMSG. With FI_CLAIM as well, it
-   * reserves the message for a `trecv` with `flags: ['FI_CLAIM'], claim`.
+   * reserves the message for a `trecv` with `flags: ['FI_CLAIM'], claim`. shm of libfabric 1.17 and
+   * 1.18 cannot peek: FI_EOPNOTSUPP.
    *
    * @throws FabricError FI_ENOMSG if a peek finds no message; FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED
    * or the code of the failed receive: see {@link TaggedRecv}.
@@ -243,6 +246,12 @@ export const taggedRecv: object = {
   },
 } satisfies TaggedRecv<unknown> & ThisType<Target>;
 
+function takesPeeked(): FabricError {
+  const detail = 'a receive with FI_PEEK would take the message';
+  const hint = 'use libfabric 1.19 or newer';
+  return new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_trecvmsg', { detail, hint }, takesPeeked);
+}
+
 // A receive with flags. A peek needs no buffer. A receive with FI_CLAIM needs the completion of its
 // peek.
 function beginSearch(
@@ -256,6 +265,7 @@ function beginSearch(
   const peeks = hasFlag(options.flags, 'FI_PEEK');
   const claims = hasFlag(options.flags, 'FI_CLAIM');
   const discards = hasFlag(options.flags, 'FI_DISCARD');
+  if (peeks && !limits.peeks) throw takesPeeked();
   const from = sourceHandle(limits, source);
   const bytes = buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers);
   const location = limits.engine.memory.locate(bytes);

@@ -38,6 +38,8 @@ export interface Limits {
   readonly remoteSegments: number;
   /** The bytes of remote CQ data that the provider delivers. */
   readonly remoteData: number;
+  /** Whether a receive with FI_PEEK leaves the message where it is. */
+  readonly peeks: boolean;
   readonly directedReceive: boolean;
   /** Operation flags that are specific to the provider. */
   readonly ownFlags: bigint;
@@ -125,6 +127,9 @@ export interface CheckedOptions {
   readonly given: object;
   readonly names: readonly string[];
 }
+
+/** The owner of an inject, whose payload is in the ring. As in C, its success is no completion. */
+export const INJECTED: object = Object.freeze({});
 
 /** The source of a receive, or null for any peer. */
 export type Source = Peer | null | undefined;

@@ -83,11 +83,10 @@ export class Completions {
   /** The completion at `word`. */
   at(word: number): Completion {
     const wide = word >> 1;
-    const source = this.u32[word + CompletionField.Source32] as number;
     const flags = word + CompletionField.Flags64 * 2;
     return new Completion(
       this.#f64[wide + CompletionField.Length64] as number,
-      source === 0 ? undefined : this.#reader.peers.get(source),
+      this.sourceAt(word),
       this.#f64[wide + CompletionField.Offset64] as number,
       this.#read64(word, CompletionField.Tag64),
       this.#read64(word, CompletionField.Data64),
@@ -135,6 +134,12 @@ export class Completions {
   /** The number of completed rounds of a batch. */
   roundsAt(word: number): number {
     return this.#f64[(word >> 1) + CompletionField.Offset64] as number;
+  }
+
+  /** The sender or writer, if it is known. */
+  sourceAt(word: number): Peer | undefined {
+    const source = this.u32[word + CompletionField.Source32] as number;
+    return source === 0 ? undefined : this.#reader.peers.get(source);
   }
 
   /** Remote CQ data. */

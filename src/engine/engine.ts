@@ -22,7 +22,7 @@ export type { DriverKind, Stats };
 
 /** Receives the events that belong to no request. */
 export interface QueueListener {
-  immediate(data: bigint, length: number): void;
+  immediate(data: bigint, length: number, source: Peer | undefined): void;
   overrun(error: FabricError): void;
   unsolicited(error: FabricError): void;
   close(): Promise<void>;
@@ -266,7 +266,11 @@ export class Engine {
     }
     const listener = this.queues.get(completions.u32[word + CompletionField.Queue32] as number);
     if (event === Event.Immediate) {
-      listener?.immediate(completions.dataAt(word), completions.lengthAt(word));
+      listener?.immediate(
+        completions.dataAt(word),
+        completions.lengthAt(word),
+        completions.sourceAt(word),
+      );
     } else if (event === Event.Overrun) {
       listener?.overrun(errorOf(completions.failureAt(word)));
     } else {

@@ -140,7 +140,11 @@ async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<Memo
 // Copies the list, so that the rights granted are the rights checked.
 function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   if (!isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
-    throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
+    throw invalidArgType(
+      'access',
+      "a list of one or more rights, such as ['FI_SEND', 'FI_RECV']",
+      access,
+    );
   }
   return Array.from(access as readonly MrAccess[]);
 }

@@ -121,6 +121,42 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     }
   });
 
+  test('an inject has no entry', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE']);
+    const remote = wire.a.domain.remote(region.descriptor());
+    wire.b.post.recv(new Uint8Array(4), null, { context: 'received' });
+    wire.b.post.trecv(new Uint8Array(4), null, 7n, 0n, { context: 'tagged' });
+    wire.a.post.inject(pattern(4), wire.toB);
+    wire.a.post.tinject(pattern(4), wire.toB, 7n);
+    wire.a.post.injectWrite(pattern(4), wire.toB, remote);
+    wire.a.post.send(pattern(4), wire.toB, { context: 'sent' });
+    wire.b.post.recv(new Uint8Array(4), null, { context: 'last' });
+    expect(await readEntries(wire, 'a', 1)).toMatchObject([{ context: 'sent' }]);
+    await readEntries(wire, 'b', 3);
+    expect(wire.a.sendQueue.read()).toEqual([]);
+  });
+
+  test('cancel() ends the oldest receive with a context, and no other', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const { post } = wire.b;
+    const first = new Uint8Array(4);
+    post.recv(first, null, { context: 'twice' });
+    post.recv(new Uint8Array(4), null, { context: 'twice' });
+    post.recv(new Uint8Array(4), null, { context: 'other' });
+    expect(post.cancel('unknown')).toBe(false);
+    expect(wire.a.post.cancel('twice')).toBe(false);
+    expect(post.cancel('twice')).toBe(true);
+    const error = fabricError('FI_ECANCELED');
+    expect(await readEntries(wire, 'b', 1)).toMatchObject([{ context: 'twice', error }]);
+    wire.a.post.send(pattern(4, 1), wire.toB);
+    wire.a.post.send(pattern(4, 2), wire.toB);
+    const others = await readEntries(wire, 'b', 2);
+    expect(others.map((entry) => entry.context)).toEqual(['twice', 'other']);
+    expectBytes(first, new Uint8Array(4));
+    expect(post.cancel('twice')).toBe(false);
+  });
+
   test('a closed endpoint refuses operations, and its queue cannot be read', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const { post } = wire.b;

@@ -65,7 +65,7 @@ test('the other objects print one line each', async () => {
     fabric: "Fabric { name: 'shm' }",
     domain: "Domain { provider: 'shm', domain: 'shm', driver: 'thread' }",
     av: "AddressVector { addrFormat: 'FI_ADDR_STR' }",
-    cq: `CompletionQueue { format: 'FI_CQ_FORMAT_TAGGED', size: ${cq.size} }`,
+    cq: "CompletionQueue { format: 'FI_CQ_FORMAT_TAGGED' }",
     counter: "Counter { events: 'FI_CNTR_EVENTS_COMP' }",
     peer: expect.stringMatching(/^Peer \{ handle: \d+ \}$/),
     region: "MemoryRegion { length: 4096, access: 'FI_SEND, FI_REMOTE_WRITE' }",

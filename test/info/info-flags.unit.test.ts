@@ -27,8 +27,6 @@ const typeOfTable: Record<string, string> = {
   compOrder: 'CompOrder',
   mrMode: 'MrMode',
   mrAccess: 'MrAccess',
-  mr: 'MrFlag',
-  av: 'AvFlag',
   epType: 'EpType',
   protocol: 'Protocol',
   addrFormat: 'AddrFormat',

@@ -1,8 +1,10 @@
+import { version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
 import { fabricError, pair } from '../support/transfer.js';
 
+const { major, minor } = version();
 const NO_PEEK: Record<string, string> = { shm: 'the provider does not support FI_PEEK' };
 const NO_CLAIM: Record<string, string> = {
   ...NO_PEEK,
@@ -31,6 +33,20 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const flags = ['FI_PEEK'] as const;
     const error = await wire.fails(wire.b.trecv(null, null, 5n, 0n, { flags }));
     expect(error).toEqual(fabricError('FI_ENOMSG'));
+  });
+
+  test('a provider that would take the message refuses a peek', async (context) => {
+    if (!(provider in NO_PEEK) || (major === 1 && minor > 18) || major > 1)
+      context.skip('the provider can peek');
+    const wire = await pair(context, provider, ['FI_TAGGED'], driver);
+    const { a, b, toB } = wire;
+    await wire.done(a.tsend(pattern(33), toB, 5n));
+    const flags = ['FI_PEEK'] as const;
+    const error = await wire.fails(b.trecv(null, null, 5n, 0n, { flags }));
+    expect(error).toEqual(fabricError('FI_EOPNOTSUPP'));
+    const into = new Uint8Array(33);
+    await wire.done(b.trecv(into, null, 5n));
+    expectBytes(into, pattern(33));
   });
 
   test('a peek reports a message without receiving it', async (context) => {
