@@ -27,8 +27,8 @@ export function encodeAddress(address: EngineAddress, secret: string | Uint8Arra
   for (const rail of address.rails) writer.bytes(rail);
   writer.byte(address.process === undefined ? 0 : 1);
   if (address.process !== undefined) {
-    const { host, pid, started } = address.process;
-    writer.long(host).count(pid).count(started);
+    const { host, pid, thread, started } = address.process;
+    writer.long(host).count(pid).count(thread).count(started);
   }
   writer.byte(address.maps ? 1 : 0);
   return seal('address', writer.done(), secret);
@@ -45,7 +45,12 @@ export function decodeAddress(text: unknown, secret: string | Uint8Array): Engin
   const process =
     reader.byte() === 0
       ? undefined
-      : { host: reader.long(), pid: reader.count(), started: reader.count() };
+      : {
+          host: reader.long(),
+          pid: reader.count(),
+          thread: reader.count(),
+          started: reader.count(),
+        };
   const maps = reader.byte() === 1;
   if (!reader.atEnd || rails.some(({ length }) => length === 0)) throw reader.malformed();
   return { id, provider, rdma, rails, process, maps };

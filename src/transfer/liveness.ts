@@ -147,7 +147,7 @@ export class Liveness {
     const { life } = peer;
     if (life.isDoubted || life.open === 0 || life.isForgotten || peer.state === 'lost') return;
     if (peer.hasEnded) {
-      this.#lose(peer, 'its process has ended', true);
+      this.#lose(peer, 'its process or worker has ended', true);
       return;
     }
     if (this.#limit === Number.POSITIVE_INFINITY) return;

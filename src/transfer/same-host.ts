@@ -2,12 +2,16 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { identityText } from './address.js';
 
-/** The identity of a process for other processes of its host. */
+/**
+ * The identity of a process for other processes of its host, and of the thread of the engine: a worker may end alone.
+ */
 export interface ProcessIdentity {
   /** Identifies the host since its last start, and the PID namespace. */
   readonly host: bigint;
   readonly pid: number;
-  /** Clock ticks from the start of the host to that of the process: proc_pid_stat(5). */
+  /** The number of the thread in the system, which is that of the process for its main thread. */
+  readonly thread: number;
+  /** Clock ticks from the start of the host to that of the thread: proc_pid_stat(5). */
   readonly started: number;
 }
 
@@ -19,11 +23,11 @@ export interface SharedFile {
 
 const START = 19; // fields of /proc/PID/stat after the state
 
-/** The time at which a process started. Undefined if it is not running. */
-function startOf(pid: number | 'self'): number | undefined {
+/** The time at which a thread started. Undefined if it is not running. */
+function startOf(pid: number, thread: number): number | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name of the process comes before the state, and may have spaces and parentheses.
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    // The name of the thread comes before the state, and may have spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return state === 'Z' || state === 'X' ? undefined : Number(fields[START - 1]);
   } catch {
@@ -33,28 +37,29 @@ function startOf(pid: number | 'self'): number | undefined {
 
 let known: ProcessIdentity | undefined;
 
-/** The identity of this process. Undefined if /proc does not provide it. */
+/** The identity of this process and thread. Undefined if /proc does not provide it. */
 export function thisProcess(): ProcessIdentity | undefined {
   if (known !== undefined) return known;
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1');
     const hash = createHash('sha256').update(boot).update(readlinkSync('/proc/self/ns/pid'));
     const host = hash.digest().readBigUInt64LE();
-    const started = startOf('self');
-    if (started !== undefined) known = { host, pid: process.pid, started };
+    const [, pid, thread] = /^(\d+)\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self')) ?? [];
+    const started = startOf(Number(pid), Number(thread));
+    if (started !== undefined) known = { host, pid: Number(pid), thread: Number(thread), started };
   } catch {
     // Without /proc, no processes of this host are recognized.
   }
   return known;
 }
 
-/** Whether a process belongs to this host and still runs. */
-export const isHere = ({ host, pid, started }: ProcessIdentity): boolean =>
-  host === thisProcess()?.host && startOf(pid) === started;
+/** Whether a thread belongs to this host and still runs. */
+export const isHere = ({ host, pid, thread, started }: ProcessIdentity): boolean =>
+  host === thisProcess()?.host && startOf(pid, thread) === started;
 
-/** Whether a process belongs to this host and has ended. */
-export const hasEnded = ({ host, pid, started }: ProcessIdentity): boolean =>
-  host === thisProcess()?.host && startOf(pid) !== started;
+/** Whether a thread belongs to this host and has ended. */
+export const hasEnded = ({ host, pid, thread, started }: ProcessIdentity): boolean =>
+  host === thisProcess()?.host && startOf(pid, thread) !== started;
 
 /**
  * Opens memory that a process shares. Returns a descriptor. Returns undefined if the file is not one of

@@ -1,4 +1,4 @@
-// Terminates workers in the middle of a copy into, or out of, memory of the main thread (--expose-gc; argument: provider). Prints
+// Terminates workers in the middle of a copy into, or out of, memory of the main thread (--expose-gc; arguments: provider, and whether offers are closed or left to end with the peer). Prints
 // which offers were released, and how many shared files are still open or mapped in the end.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -6,9 +6,9 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { TransferEngine } from 'libfabric/transfer';
 
 const SIZE = 128 << 20;
-const [provider] = isMainThread ? process.argv.slice(2) : [workerData.provider];
+const [provider, how] = isMainThread ? process.argv.slice(2) : [workerData.provider];
 // Unused mappings also go away after some seconds. That must not be what happens here.
-Object.assign(globalThis, { setInterval: () => ({ unref() {} }) });
+if (how === 'close') Object.assign(globalThis, { setInterval: () => ({ unref() {} }) });
 
 const engine = await TransferEngine.open({
   provider,
@@ -52,7 +52,9 @@ async function terminateDuring(access) {
   while (target[0] === 0) await turn();
   await worker.terminate();
   const inCopy = target.at(-1) === 0;
-  await offer.close();
+  if (how === 'close') await offer.close();
+  else await offer.arrived.catch(() => {});
+  await offer.released;
   if (access === 'write') memory.bytes.fill(7);
   await memory.close();
   await peer.close();

@@ -26,7 +26,7 @@ const addresses: fc.Arbitrary<EngineAddress> = fc.record({
     minLength: 1,
     maxLength: 64,
   }),
-  process: fc.option(fc.record({ host: identity, pid: count, started: count }), {
+  process: fc.option(fc.record({ host: identity, pid: count, thread: count, started: count }), {
     nil: undefined,
   }),
   maps: fc.boolean(),

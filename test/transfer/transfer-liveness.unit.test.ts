@@ -129,7 +129,7 @@ test('a peer that is in doubt is lost if it does not answer within a second, als
   peer.state = 'connected';
   peer.hasEnded = true;
   liveness.doubt(remote);
-  expect(log[1]).toMatch(/lost: its process has ended$/);
+  expect(log[1]).toMatch(/lost: its process or worker has ended$/);
 });
 
 test('a peer whose answer a check has seen is not lost, and nor is one with which nothing is open', () => {

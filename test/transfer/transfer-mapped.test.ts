@@ -52,12 +52,23 @@ describe.each(rails)('%s, %i rails', (provider, nics) => {
   test('an engine that closes unmaps the memory of its peers', () =>
     runCleanly('transfer-unmapped', [provider], { stdout: '1 0' }, { node: ['--expose-gc'] }));
 
-  test.runIf(provider === 'tcp' ? quick : slow)(
+  test.runIf(provider === 'shm' ? quick : slow)(
     'a worker that is terminated while it copies holds neither the offer nor the memory',
     () =>
       runCleanly(
         'transfer-terminated',
-        [provider],
+        [provider, 'close'],
+        { stdout: 'write,read: 0 files, 0 mappings' },
+        { node: ['--expose-gc'] },
+      ),
+  );
+
+  test.runIf(provider === 'shm' ? quick : slow)(
+    'an offer ends with the worker of its peer, and releases its memory',
+    () =>
+      runCleanly(
+        'transfer-terminated',
+        [provider, 'leave'],
         { stdout: 'write,read: 0 files, 0 mappings' },
         { node: ['--expose-gc'] },
       ),
