@@ -44,13 +44,11 @@ function announcedIn(fields: Fields): Set<string> {
   return names;
 }
 
-/** Refuses a request that names an algorithm and has no checksum of it. */
-function checkNamed(fields: Fields, announced: ReadonlySet<string>): void {
+/** Refuses a request that names an algorithm and has no checksum. Some clients name CRC32 beside a checksum of the program. */
+function checkNamed(fields: Fields, checksums: number): void {
   const algorithm = fields['x-amz-sdk-checksum-algorithm'];
-  if (algorithm === undefined) return;
-  const name = `x-amz-checksum-${algorithm.toLowerCase()}`;
-  if (fields[name] !== undefined || announced.has(name)) return;
-  const detail = `x-amz-sdk-checksum-algorithm is ${algorithm}, and there is no such checksum`;
+  if (algorithm === undefined || checksums > 0) return;
+  const detail = `x-amz-sdk-checksum-algorithm is ${algorithm}, and there is no checksum`;
   throw new ObjectError('InvalidRequest', { detail });
 }
 
@@ -106,7 +104,7 @@ export async function receiveUpload(
   const { fields } = request;
   const checksums = checksumsIn(fields);
   const trailers = { announced: announcedIn(fields), received: new Map<string, string>() };
-  checkNamed(fields, trailers.announced);
+  checkNamed(fields, checksums.size + trailers.announced.size);
   const payload = payloadHashIn(fields);
   const declared = decodedLengthOf(fields);
   const moved = await fabric?.withClient(request, 'read', async (client) => {

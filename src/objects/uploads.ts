@@ -92,13 +92,12 @@ export class Uploads {
     const path = await this.#find(id, target);
     if (parts.some(({ number }, i) => i > 0 && number <= (parts[i - 1] as ListedPart).number))
       throw new ObjectError('InvalidPartOrder');
-    const now = new Date();
-    await utimes(path, now, now); // it is not left behind
+    await touch(path);
     const all = new CombinedCrc();
     let isKnown = true;
     let at = 0;
     for (const listed of parts) {
-      const part = await this.#openPart(id, listed);
+      const part = await this.#openPart(id, target, listed);
       await append(part, into, at);
       at += part.size;
       const crc = storedChecksums(part).get('crc64nvme');
@@ -108,16 +107,21 @@ export class Uploads {
     return isKnown ? all.text : undefined;
   }
 
-  async #openPart(id: string, { number, etag }: ListedPart): Promise<OpenObject> {
+  async #openPart(
+    id: string,
+    target: UploadTarget,
+    { number, etag }: ListedPart,
+  ): Promise<OpenObject> {
     const part = await this.#folder.own.open(`${nameOf(id)}/${number}`);
     if (part && etag.replaceAll('"', '') === etagOf(part).replaceAll('"', '')) return part;
     if (part && part.fd >= 0) closeSync(part.fd);
+    await this.#find(id, target); // another completion may have removed it
     const detail = `part ${number} is missing, or has another ETag`;
     throw new ObjectError('InvalidPart', { detail });
   }
 
   async remove(id: string, target: UploadTarget): Promise<void> {
-    await rm(await this.#find(id, target), { recursive: true, force: true });
+    await removeUpload(await this.#find(id, target));
   }
 
   /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
@@ -127,9 +131,23 @@ export class Uploads {
       const path = `${folder}/${id}`;
       const stats = await stat(path).catch(() => undefined); // removed since
       // A part that gets its name changes the time of the folder.
-      if (stats && stats.mtimeMs < before) await rm(path, { recursive: true, force: true });
+      if (stats && stats.mtimeMs < before) await removeUpload(path);
     }
   }
+}
+
+// Without its target, there is no such upload, also while its parts are removed.
+async function removeUpload(path: string): Promise<void> {
+  await rm(`${path}/target`, { force: true });
+  await rm(path, { recursive: true, force: true });
+}
+
+/** The upload is not left behind. */
+async function touch(path: string): Promise<void> {
+  const now = new Date();
+  await utimes(path, now, now).catch((error) => {
+    throw error.code === 'ENOENT' ? new ObjectError('NoSuchUpload') : error;
+  });
 }
 
 /** Copies a part, and closes it. */

@@ -143,6 +143,11 @@ test('a checksum of the payload is one, and the right one', async () => {
   const algorithm = { 'x-amz-sdk-checksum-algorithm': 'SHA256' };
   expect(await payload('UNSIGNED-PAYLOAD', algorithm)).toEqual([400, 'InvalidRequest']);
   expect(existsSync(path)).toBe(false);
+  const another = {
+    'x-amz-sdk-checksum-algorithm': 'CRC32',
+    'x-amz-checksum-sha256': hashOf('hello').digest('base64'),
+  };
+  expect(await payload('UNSIGNED-PAYLOAD', another)).toEqual(STORED); // as the SDK of JavaScript sends it
   expect(await payload(right.toUpperCase())).toEqual(STORED);
   expect(await payload('UNSIGNED-PAYLOAD')).toEqual(STORED);
 

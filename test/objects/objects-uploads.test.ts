@@ -89,6 +89,18 @@ test('an upload with a condition completes once', async () => {
   expect(matching.status).toBe(200);
 });
 
+test('of completions of one upload at the same time, each gets the object or NoSuchUpload', async () => {
+  const { root, folder, create, part, complete } = await prepared();
+  const id = await create();
+  const { etag } = await part(id, 1, 'bytes');
+  const answers = await Promise.all(Array.from({ length: 5 }, () => complete(id, [etag])));
+  expect(answers.filter(({ status }) => status === 200)).not.toEqual([]);
+  for (const { status, code } of answers)
+    expect(['200 undefined', '404 NoSuchUpload']).toContain(`${status} ${code}`);
+  expect(readFileSync(join(folder, 'key'), 'utf8')).toBe('bytes');
+  expect(temporaryIn(root)).toEqual([]);
+});
+
 const age = (path: string, ms: number) => {
   const seconds = (Date.now() - ms) / 1000;
   utimesSync(path, seconds, seconds);
