@@ -4,8 +4,9 @@ import { ObjectError } from './errors.js';
 import type { Fields } from './versions.js';
 
 const MAX_LINE = 16 * 1024; // bytes
-const MAX_TRAILERS = 64; // checksums and a signature are a few, of a line each, and short ones
-const MAX_TRAILER_BYTES = 16 * 1024; // of all of them
+const MAX_TRAILER_BYTES = 16 * 1024; // of all trailers
+/** The trailer that need not be announced. */
+const SIGNATURE = 'x-amz-trailer-signature';
 
 const malformed = () =>
   new ObjectError('InvalidArgument', { detail: 'the aws-chunked body is malformed' });
@@ -60,41 +61,52 @@ class BodyReader {
   }
 }
 
-/** The bytes of a body. @param trailers gets those that follow them. */
+/** The trailers of a body. */
+export interface Trailers {
+  /** The names of those that may come, in lower case. */
+  readonly announced: ReadonlySet<string>;
+  /** Those that have come. */
+  readonly received: Map<string, string>;
+}
+
+/** The bytes of a body, and then its trailers. */
 export async function* decodeChunks(
   body: AsyncIterable<Uint8Array>,
-  trailers: Record<string, string>,
+  trailers: Trailers,
 ): AsyncGenerator<Uint8Array> {
   const reader = new BodyReader(body);
   try {
-    yield* decode(reader, trailers);
+    yield* decode(reader);
+    await readTrailers(reader, trailers);
+    await reader.end();
   } finally {
     await reader.close();
   }
 }
 
-async function* decode(
-  reader: BodyReader,
-  trailers: Record<string, string>,
-): AsyncGenerator<Uint8Array> {
+async function* decode(reader: BodyReader): AsyncGenerator<Uint8Array> {
   for (;;) {
     const [size = ''] = (await reader.line()).split(';');
     if (!/^[\da-f]{1,12}$/i.test(size)) throw malformed();
     const length = Number.parseInt(size, 16);
-    if (length === 0) break;
+    if (length === 0) return;
     yield* reader.bytes(length);
     if ((await reader.line()) !== '') throw malformed();
   }
-  for (let count = 0, bytes = 0; ; count++) {
+}
+
+async function readTrailers(reader: BodyReader, { announced, received }: Trailers): Promise<void> {
+  for (let bytes = 0; ; ) {
     const line = await reader.line();
-    if (line === '') break;
+    if (line === '') return;
     bytes += line.length;
-    if (count === MAX_TRAILERS || bytes > MAX_TRAILER_BYTES) throw malformed();
     const colon = line.indexOf(':');
-    if (colon < 0) throw malformed();
-    trailers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+    const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
+    const isKnown = announced.has(name) || name === SIGNATURE;
+    if (bytes > MAX_TRAILER_BYTES || !isKnown || received.has(name))
+      throw new ObjectError('MalformedTrailerError');
+    received.set(name, line.slice(colon + 1).trim());
   }
-  await reader.end();
 }
 
 export const isChunked = (fields: Fields): boolean =>

@@ -1,24 +1,24 @@
 // The server's half of channel.ts.
-import { closeSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { inThisContext, ListenContext } from '../base/async-context.js';
 import { invalidState } from '../base/errors.js';
-import { fileOf, readAll } from '../base/file-bytes.js';
-import { type Origin, sourceOfRequest } from '../base/origin.js';
+import { sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
 import { Budget, Reserve, Share } from './budget.js';
-import { areFields, decodeMessage, encodeMessage, PREFIX } from './channel.js';
+import { areFields, decodeMessage, encodeMessage } from './channel.js';
+import { bytesOf, type ChannelClient, ChannelRequest, giveRoom } from './channel-request.js';
 import { ObjectError } from './errors.js';
 import { IDLE } from './http-adapter.js';
-import { Link, MAX_ANSWER, MAX_REQUEST } from './link.js';
+import { Link, MAX_REQUEST } from './link.js';
 import { CHANNEL, INLINED } from './protocol.js';
-import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
+import { isFilePart } from './request.js';
 import type { ObjectService } from './service.js';
-import { shortened } from './system-errors.js';
 
-const MAX_CHANNELS = 1000; // further clients send their requests over HTTP
+// For another one, the channel ends that has no call in progress and whose last one is the longest ago. If all have calls, further
+// clients send their requests over HTTP.
+const MAX_CHANNELS = 1000;
 const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
 // Memory for requests and answers, of a channel and of a server, in bytes. Calls that find none wait, and are not read.
 const CHANNEL_MEMORY = 32 * 1024 * 1024;
@@ -26,32 +26,25 @@ const SERVER_MEMORY = 256 * 1024 * 1024;
 /** The request and the answer of a call that needs nothing of the server's memory: one in each channel. */
 const RESERVE = 64 * 1024 + INLINED;
 
-const HEAD = 4096; // bytes of an answer's head
-const ROOM = PREFIX + INLINED + HEAD;
-const MAX_ROOMS = 32;
-
-/** Memory of answers that were sent. With new memory for each, a profile showed much garbage collection. */
-const rooms: Buffer[] = [];
-
-function giveRoom(room: Buffer): void {
-  if (room.length === ROOM && rooms.length < MAX_ROOMS) rooms.push(room);
-}
-
 /** The channels of a server. */
 export class Channels {
   readonly #service: ObjectService;
+  readonly #most: number;
+  /** The one whose last message is the longest ago comes first. */
   readonly #channels = new Set<Channel>();
   readonly #memory = new Budget(SERVER_MEMORY);
 
-  constructor(service: ObjectService) {
+  /** @param most channels at the same time. */
+  constructor(service: ObjectService, most = MAX_CHANNELS) {
     this.#service = service;
+    this.#most = most;
   }
 
   /** Takes connections of a server that ask for a channel. Returns what ends that. */
   attach(server: Server | SecureServer): () => void {
     const context = new ListenContext(server);
     const stop = takeUpgrades(server, CHANNEL, {
-      canTake: () => this.#channels.size < MAX_CHANNELS,
+      canTake: () => this.#channels.size < this.#most || this.makeRoom(),
       take: (socket, head, { headers }) =>
         context.run(() => this.#accept(socket, head, sourceOfRequest(socket, headers))),
     });
@@ -64,11 +57,25 @@ export class Channels {
 
   #accept(socket: Socket, head: Buffer, source: string): void {
     socket.write(switching(CHANNEL));
-    const channel = new Channel(this.#service, socket, source, this.#memory, () =>
-      this.#channels.delete(channel),
-    );
+    const channel = new Channel(this.#service, socket, source, this.#memory, {
+      used: () => {
+        this.#channels.delete(channel);
+        this.#channels.add(channel);
+      },
+      closed: () => this.#channels.delete(channel),
+    });
     this.#channels.add(channel);
     channel.start(head);
+  }
+
+  /** Ends a channel that no call uses. Returns false if there is none. A client opens another one for its next call. */
+  makeRoom(): boolean {
+    for (const channel of this.#channels) {
+      if (!channel.idle) continue;
+      channel.close();
+      return true;
+    }
+    return false;
   }
 
   close(): void {
@@ -76,16 +83,16 @@ export class Channels {
   }
 }
 
-/** Who sends the requests of a channel. */
-interface ChannelClient {
-  readonly connection: Origin;
-  readonly source: string;
-  /** Aborts when the client is gone. */
-  readonly gone: AbortSignal;
+/** What a channel tells its server. */
+export interface ChannelOwner {
+  /** A request has arrived. */
+  used(): void;
+  closed(): void;
 }
 
 /** A channel, as a connection brings it. */
 export class Channel {
+  readonly #owner: ChannelOwner;
   readonly #service: ObjectService;
   readonly #link: Link;
   readonly #gone = new AbortController();
@@ -101,12 +108,13 @@ export class Channel {
     socket: Socket,
     source: string,
     ofServer: Budget,
-    closed: () => void,
+    owner: ChannelOwner,
   ) {
+    this.#owner = owner;
     this.#memory = [new Budget(CHANNEL_MEMORY), ofServer];
     this.#service = service;
     this.#client = { connection: socket, source, gone: this.#gone.signal };
-    const owner = {
+    const linkOwner = {
       message: inThisContext((bytes: Buffer) => {
         try {
           this.#take(bytes);
@@ -117,10 +125,10 @@ export class Channel {
       closed: () => {
         this.#gone.abort();
         for (const call of this.#calls.values()) call.abort();
-        closed();
+        owner.closed();
       },
     };
-    this.#link = new Link(socket, MAX_REQUEST, owner, service.arriving);
+    this.#link = new Link(socket, MAX_REQUEST, linkOwner, service.arriving);
   }
 
   /** @param head what was read behind the head of the upgrade. */
@@ -131,6 +139,11 @@ export class Channel {
 
   close(): void {
     this.#link.close();
+  }
+
+  /** Whether no call is in progress. */
+  get idle(): boolean {
+    return this.#calls.size === 0;
   }
 
   #take(bytes: Buffer): void {
@@ -145,6 +158,7 @@ export class Channel {
     if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
     const request = new ChannelRequest(method, url, fields, body, this.#client);
     this.#calls.set(id, request);
+    this.#owner.used();
     this.#answer(id, request);
     this.#flow();
   }
@@ -202,79 +216,5 @@ export class Channel {
   #flow(): void {
     if (this.#calls.size >= MAX_CALLS || this.#waiting > 0) this.#link.pause();
     else this.#link.resume();
-  }
-}
-
-class ChannelRequest implements ObjectRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly fields: Record<string, string>;
-  readonly body: Uint8Array;
-  readonly #client: ChannelClient;
-  #aborting: AbortController | undefined;
-  /** The room that was asked for. */
-  taken: Buffer | undefined;
-
-  constructor(
-    method: string,
-    url: string,
-    fields: Record<string, string>,
-    body: Uint8Array,
-    client: ChannelClient,
-  ) {
-    this.method = method;
-    this.url = url;
-    this.fields = fields;
-    this.body = body;
-    this.#client = client;
-  }
-
-  get connection(): Origin {
-    return this.#client.connection;
-  }
-
-  get source(): string {
-    return this.#client.source;
-  }
-
-  /** Made only where something can be aborted. */
-  get signal(): AbortSignal {
-    this.#aborting ??= new AbortController();
-    if (this.#client.gone.aborted) this.#aborting.abort();
-    return this.#aborting.signal;
-  }
-
-  abort(): void {
-    this.#aborting ??= new AbortController();
-    this.#aborting.abort();
-  }
-
-  room(): Uint8Array {
-    this.taken ??= rooms.pop() ?? Buffer.allocUnsafeSlow(ROOM);
-    return this.taken.subarray(PREFIX, PREFIX + INLINED);
-  }
-
-  quietly<T>(work: () => Promise<T>): Promise<T> {
-    return work();
-  }
-}
-
-// The bytes of a file are read into the memory of their message.
-async function bytesOf(
-  body: ObjectResponse['body'],
-  request: ChannelRequest,
-): Promise<Uint8Array | undefined> {
-  if (typeof body === 'string') return Buffer.from(body);
-  if (!isFilePart(body)) return body;
-  const { fd, start, end } = body;
-  try {
-    const length = end - start;
-    if (length > MAX_ANSWER / 2) throw new ObjectError('EntityTooLarge');
-    request.taken = Buffer.allocUnsafeSlow(PREFIX + length + HEAD);
-    const bytes = request.taken.subarray(PREFIX, PREFIX + length);
-    if ((await readAll(fileOf(fd), bytes, start)) < length) throw shortened();
-    return bytes;
-  } finally {
-    closeSync(fd);
   }
 }

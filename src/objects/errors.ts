@@ -19,6 +19,7 @@ const KNOWN = {
   InvalidPart: [400, 'a part is missing or has another ETag', 'upload it again'],
   InvalidPartOrder: [400, 'the parts are not in ascending order', 'sort them'],
   InvalidRange: [416, 'the object has no such range', 'ask for its length first'],
+  InvalidRequest: [400, 'the header fields of the request contradict each other', 'correct them'],
   InvalidToken: [400, 'a token is wrong or has expired', 'offer the memory again'],
   InvalidURI: [400, 'the path of the request is malformed', 'encode each part of the key'],
   KeyConflict: [
@@ -27,16 +28,35 @@ const KNOWN = {
     'delete the other one first, or use another key',
   ],
   KeyTooLongError: [400, 'a key has at most 1024 bytes, and 255 between slashes', 'shorten it'],
+  MalformedTrailerError: [
+    400,
+    'the trailers of the body are not those that x-amz-trailer announces',
+    'send each of them once',
+  ],
   MalformedXML: [400, 'the XML of the request is malformed', 'correct it'],
   MethodNotAllowed: [405, 'the method is not allowed here', 'use GET, HEAD, PUT or DELETE'],
+  MissingContentLength: [
+    411,
+    'an aws-chunked body needs its length in x-amz-decoded-content-length',
+    'add the header',
+  ],
   NoSuchBucket: [404, 'there is no such bucket', 'create it'],
   NoSuchKey: [404, 'there is no object with this key', 'list the bucket to see its keys'],
-  NoSuchUpload: [404, 'there is no such upload', 'it was completed or aborted: create another one'],
+  NoSuchUpload: [
+    404,
+    'there is no such upload',
+    'it was completed, aborted or left for too long: create another one',
+  ],
   NotImplemented: [501, 'the server does not implement this', 'docs/objects.md lists what works'],
   NotModified: [304, 'the client has this version', 'use it'],
   OperationAborted: [409, 'the object has changed during the request', 'send the request again'],
   PreconditionFailed: [412, 'the object is not the expected version', 'read it again'],
   SlowDown: [503, 'the server has too much to do', 'try again later'],
+  XAmzContentSHA256Mismatch: [
+    400,
+    'the bytes do not match x-amz-content-sha256',
+    'send them again',
+  ],
 } as const satisfies Record<string, readonly [status: number, text: string, hint: string]>;
 
 /** The codes that this package knows. Other servers may send others. */

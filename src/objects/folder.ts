@@ -1,7 +1,14 @@
 // The folder of an object store: objects are its regular files, two levels or more below.
-import { randomUUID } from 'node:crypto';
-import { closeSync, constants, mkdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import {
@@ -15,28 +22,19 @@ import {
   withFolder,
   withParent,
 } from './open-folders.js';
+import { lostOwn, type NewFile, OwnFiles } from './own-files.js';
 import { systemError } from './system-errors.js';
 import type { Version } from './versions.js';
 
-/** The folder of the store's own files. No bucket has such a name. */
-export const OWN = '.libfabric';
-const TEMPORARY = `${OWN}/temporary`;
-
-const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
-
 /** An open object. Its content is `bytes`, or, if that is null, what `fd` has. */
 export type OpenObject = NativeObjectFile;
-
-/** A file that becomes an object, or disappears. */
-export interface NewFile {
-  readonly handle: FileHandle;
-  readonly path: string;
-}
 
 const EAGAIN = -11;
 const ENOENT = -2;
 
 export class ObjectFolder {
+  /** The files of the store itself. */
+  readonly own: OwnFiles;
   readonly #root: FileHandle;
   readonly #durable: boolean;
   #lastTime = 0; // microseconds
@@ -44,6 +42,7 @@ export class ObjectFolder {
   private constructor(root: FileHandle, durable: boolean) {
     this.#root = root;
     this.#durable = durable;
+    this.own = new OwnFiles(root.fd);
   }
 
   /** @param durable whether changes are on the disk before they are confirmed. */
@@ -51,9 +50,7 @@ export class ObjectFolder {
     const root = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     const folder = new ObjectFolder(root, durable);
     try {
-      await folder.#makeOwn(OWN);
-      await folder.#makeOwn(TEMPORARY);
-      await folder.#removeStale();
+      await folder.own.makeFolders();
     } catch (error) {
       await folder.close();
       throw error;
@@ -67,23 +64,6 @@ export class ObjectFolder {
 
   #at(path: string): string {
     return inFolder(this.#fd, path);
-  }
-
-  /** Makes a folder of the server itself. It follows no symbolic link. */
-  async #makeOwn(path: string): Promise<void> {
-    await mkdir(this.#at(path)).catch((error) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-    await (await open(this.#at(path), constants.O_DIRECTORY | constants.O_NOFOLLOW)).close();
-  }
-
-  async #removeStale(): Promise<void> {
-    const before = Date.now() - STALE;
-    for (const name of await readdir(this.#at(TEMPORARY))) {
-      const path = this.#at(`${TEMPORARY}/${name}`);
-      const { mtimeMs } = await stat(path);
-      if (mtimeMs < before) await rm(path, { force: true });
-    }
   }
 
   close(): Promise<void> {
@@ -164,40 +144,20 @@ export class ObjectFolder {
     if (this.#durable) await syncFolder(this.#at(path));
   }
 
-  /** The folder of the store's own files. */
-  own(name: string): string {
-    return this.#at(`${OWN}/${name}`);
-  }
-
-  /** Makes a file that is no object yet. discard() it in the end. */
-  async create(): Promise<NewFile> {
-    const path = this.#at(`${TEMPORARY}/${randomUUID()}`);
-    return { path, handle: await open(path, 'wx+') };
-  }
-
-  /** Closes a new file, and removes it unless it has become an object. */
-  async discard({ handle, path }: NewFile): Promise<void> {
-    try {
-      await handle.close();
-    } finally {
-      await rm(path, { force: true });
-    }
-  }
-
   /** A time that no other version has: two may have the same length, and one after the other the same inode. */
   newTime(): number {
     this.#lastTime = Math.max(Date.now() * 1000, this.#lastTime + 1);
     return this.#lastTime;
   }
 
-  /** Gives a new file its time and its checksum, and brings it to the disk. */
-  async finish({ handle }: NewFile, checksum: string): Promise<Version> {
+  /** Gives a new file its time and its checksum, and brings it to the disk if it becomes an object. */
+  async finish({ handle }: NewFile, checksum: string, isObject = true): Promise<Version> {
     const modified = this.newTime();
     // A file system without attributes only costs the computation of the checksum at each GET that asks for it.
     if (checksum) native.storageSetChecksum(handle.fd, `${modified} ${checksum}`);
     const seconds = (modified + 0.5) / 1e6; // Node.js rounds down
     await handle.utimes(seconds, seconds);
-    if (this.#durable) await handle.sync();
+    if (this.#durable && isObject) await handle.sync();
     return versionOf(await handle.stat({ bigint: true }));
   }
 
@@ -223,7 +183,7 @@ export class ObjectFolder {
         const path = inFolder(fd, name);
         const version = versionAt(path);
         check(version);
-        renameSync(file.path, path);
+        moveTo(path, file);
         return version !== undefined;
       }),
     );
@@ -303,5 +263,13 @@ export class ObjectFolder {
     } finally {
       closeSync(fd);
     }
+  }
+}
+
+function moveTo(path: string, file: NewFile): void {
+  try {
+    renameSync(file.path, path);
+  } catch (error) {
+    throw existsSync(file.path) ? error : lostOwn(error);
   }
 }

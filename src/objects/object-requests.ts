@@ -8,6 +8,7 @@ import type { ObjectFolder, OpenObject } from './folder.js';
 import type { Target } from './keys.js';
 import { CHECKSUM, INLINE, INLINED, LENGTH } from './protocol.js';
 import type { ObjectRequest, ObjectResponse } from './request.js';
+import { storedChecksums, storedText } from './stored-checksums.js';
 import { receiveUpload, type Upload } from './upload-body.js';
 import {
   checkChange,
@@ -33,24 +34,6 @@ function algorithmOf(fields: Fields): ChecksumAlgorithm | undefined {
     return algorithm;
   throw new ObjectError('InvalidArgument', { detail: `${CHECKSUM} is crc64nvme or sha256` });
 }
-
-/** The checksums that a PUT has stored. None if the file was changed since. */
-function storedChecksums({ checksum, modified }: OpenObject): Map<string, string> {
-  const [time, ...values] = checksum.split(' ');
-  if (Number(time) !== modified) return new Map();
-  return new Map(
-    values.map(
-      (value) =>
-        value.split('=', 1).concat(value.slice(value.indexOf('=') + 1)) as [string, string],
-    ),
-  );
-}
-
-export const storedText = ({ checksums }: Upload): string =>
-  [...checksums]
-    .filter(([algorithm]) => algorithm === 'crc64nvme' || algorithm === 'sha256')
-    .map(([algorithm, value]) => `${algorithm}=${value}`)
-    .join(' ');
 
 /** GET and HEAD. */
 export function getObject(
@@ -144,14 +127,14 @@ export async function putObject(
   const { fields } = request;
   if (fields[COPY] !== undefined) throw new ObjectError('NotImplemented', { detail: COPY });
   checkChange(fields, folder.version(bucket, key)); // before the bytes travel
-  const file = await folder.create();
+  const file = await folder.own.create();
   try {
     const upload = await receiveUpload(request, file, fabric);
     const version = await folder.finish(file, storedText(upload));
     await folder.replace(file, bucket, key, (replaced) => checkChange(fields, replaced));
     return { status: 200, fields: { etag: etagOf(version), ...checksumFields(upload) } };
   } finally {
-    await folder.discard(file);
+    await folder.own.discard(file);
   }
 }
 
@@ -165,9 +148,6 @@ export async function deleteObject(
   { bucket, key }: Target,
   { folder }: Store,
 ): Promise<ObjectResponse> {
-  const isConditional = fields['if-match'] !== undefined;
-  await folder.remove(bucket, key, (version) => {
-    if (version !== undefined || isConditional) checkExpected(fields, version);
-  });
+  await folder.remove(bucket, key, (version) => checkExpected(fields, version));
   return { status: 204, fields: {} };
 }

@@ -2,11 +2,19 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import { checkInteger, checkOptions, checkString, namesOf } from '../base/checks.js';
+import { withoutContext } from '../base/async-context.js';
+import {
+  checkInteger,
+  checkMilliseconds,
+  checkOptions,
+  checkString,
+  namesOf,
+} from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
 import { ifStillIdle } from '../base/time-limit.js';
+import { watchFreedMemory } from '../engine/freed-memory.js';
 import { type ClientsOptions, checkClientsOptions } from '../http/clients.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
@@ -28,6 +36,10 @@ const LIMITS = {
 };
 const MAX_CONNECTIONS = 1000;
 
+const KEEP_UPLOADS = 7 * 24 * 3_600_000; // ms
+/** How often a server looks for what was left behind, in milliseconds. */
+const SWEEP = { min: 1000, max: 3_600_000 };
+
 /** Options of createObjectServer(). */
 export interface ObjectServerOptions extends ClientsOptions {
   /** Moves the bytes of clients that have an engine too. The program closes it. If omitted, all bytes go over HTTP. */
@@ -38,6 +50,11 @@ export interface ObjectServerOptions extends ClientsOptions {
   readonly buffers?: number;
   /** Whether objects are on the disk before a PUT is confirmed. Default: true. */
   readonly durable?: boolean;
+  /**
+   * Milliseconds after its creation or its last part, after which a multipart upload that was neither completed nor aborted is
+   * removed. The server looks for such uploads when it starts and every hour. Default: a week.
+   */
+  readonly keepUploads?: number;
   /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
   readonly authorize?: Authorize;
   /** A server of node:http or node:https to answer the requests of, which the program closes. If omitted, a new one. */
@@ -52,6 +69,7 @@ const NAMES = namesOf<ObjectServerOptions>({
   pieceSize: 1,
   buffers: 1,
   durable: 1,
+  keepUploads: 1,
   authorize: 1,
   server: 1,
 });
@@ -71,6 +89,8 @@ export class ObjectServer {
   readonly #detach: () => void;
   readonly #isOwn: boolean;
   readonly #answer: RequestListener;
+  readonly #sweeping: NodeJS.Timeout;
+  readonly #unwatchMemory: () => void;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -80,7 +100,7 @@ export class ObjectServer {
     options: Partial<ObjectServerOptions>,
     buffers: { readonly size: number; readonly count: number },
   ) {
-    const { engine, authorize, server } = options;
+    const { engine, authorize, server, keepUploads = KEEP_UPLOADS } = options;
     this.root = root;
     this.#folder = folder;
     const fabric = engine && new ServerFabric(engine, engine.pool(buffers), options);
@@ -98,8 +118,23 @@ export class ObjectServer {
     this.#answer = (request, response) => answerHttp(service, request, response);
     this.http.on('request', this.#answer);
     this.#detach = this.#channels.attach(this.http);
+    const sweep = () => void service.sweep(keepUploads);
+    const every = Math.min(Math.max(keepUploads, SWEEP.min), SWEEP.max);
+    this.#sweeping = withoutContext(() => setInterval(sweep, every).unref());
+    sweep();
+    this.#unwatchMemory = watchFreedMemory();
     if (server) return;
+    this.#limitConnections();
+  }
+
+  #limitConnections(): void {
     this.http.maxConnections = MAX_CONNECTIONS;
+    // One place is free for the next connection: node:net would end it.
+    this.http.on('connection', () =>
+      this.http.getConnections((_error, count) => {
+        if (count >= MAX_CONNECTIONS) this.#channels.makeRoom();
+      }),
+    );
     this.http.setTimeout(IDLE, (socket) => ifStillIdle(socket, () => socket.destroy()));
   }
 
@@ -132,6 +167,8 @@ export class ObjectServer {
   }
 
   async #close(): Promise<void> {
+    clearInterval(this.#sweeping);
+    this.#unwatchMemory();
     this.#channels.close();
     this.#detach();
     this.http.off('request', this.#answer);
@@ -179,6 +216,8 @@ export async function createObjectServer(
     throw invalidArgType('options.authorize', 'a function', authorize);
   if (checked.server !== undefined && !isInstance(checked.server, NetServer))
     throw invalidArgType('options.server', 'a server of node:http or node:https', checked.server);
+  if (checked.keepUploads !== undefined)
+    checkMilliseconds('options.keepUploads', checked.keepUploads);
   const size = checkInteger('options.pieceSize', pieceSize, MIN_PIECE, MAX_PIECE);
   const count = checkInteger('options.buffers', buffers, 1, 2 ** 16);
   const folder = await ObjectFolder.open(root, durable);

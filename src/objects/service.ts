@@ -47,6 +47,7 @@ export class ObjectService {
   readonly #authorize: Authorize | undefined;
   readonly #failed: (error: unknown) => void;
   #running = 0;
+  #sweeping: Promise<void> | undefined;
   #idle: Deferred<void> | undefined;
 
   /** @param failed gets errors that are nobody's fault but the server's. */
@@ -63,11 +64,31 @@ export class ObjectService {
 
   /** The answer to a request. Never rejects. */
   handle(request: ObjectRequest): Promise<ObjectResponse> {
+    return this.#counted(this.#handle(request));
+  }
+
+  #counted<T>(work: Promise<T>): Promise<T> {
     this.#running += 1;
-    return this.#handle(request).finally(() => {
+    return work.finally(() => {
       this.#running -= 1;
       if (this.#running === 0) this.#idle?.resolve();
     });
+  }
+
+  /** Removes what clients and killed servers have left behind. @param keepUploads milliseconds after the last part. */
+  sweep(keepUploads: number): Promise<void> {
+    if (!this.#sweeping) {
+      const ended = () => {
+        this.#sweeping = undefined;
+      };
+      const { own } = this.#store.folder;
+      const removing = own
+        .removeStale()
+        .then(() => this.#uploads.removeExpired(Date.now() - keepUploads))
+        .catch(this.#failed);
+      this.#sweeping = this.#counted(removing).finally(ended);
+    }
+    return this.#sweeping;
   }
 
   /** Resolves when no request runs. */
@@ -80,7 +101,7 @@ export class ObjectService {
   async #handle(request: ObjectRequest): Promise<ObjectResponse> {
     let key = '';
     try {
-      if (request.url === WELCOME) return await this.#welcome(request);
+      if (request.url === WELCOME && request.method === 'GET') return await this.#welcome(request);
       const target = targetOf(request.url);
       key = target.key;
       await this.#check(request, target);

@@ -1,36 +1,89 @@
 // The bytes of a PUT: over the fabric, or in the body, with the checksums that the client has sent.
-
 import { writeAll } from '../base/file-bytes.js';
-import { decodeChunks, isChunked } from './aws-chunked.js';
-import { checkSame, checksumOfFile, type UploadAlgorithm } from './checksums.js';
+import { decodeChunks, isChunked, type Trailers } from './aws-chunked.js';
+import { checkSame, checksumOf, checksumOfFile, type UploadAlgorithm } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { ServerFabric } from './fabric.js';
-import type { NewFile } from './folder.js';
+import type { NewFile } from './own-files.js';
 import { iterate, type ObjectRequest } from './request.js';
 import type { Fields } from './versions.js';
 
+const CRC32C = 'x-amz-checksum-crc32c';
+
 /** The names of S3, and those of this package. */
-const HEADERS: readonly (readonly [header: string, algorithm: UploadAlgorithm])[] = [
+const HEADERS: ReadonlyMap<string, UploadAlgorithm> = new Map([
   ['x-amz-checksum-crc64nvme', 'crc64nvme'],
   ['x-amz-checksum-sha256', 'sha256'],
   ['x-amz-checksum-sha1', 'sha1'],
   ['x-amz-checksum-crc32', 'crc32'],
   ['content-md5', 'md5'],
-];
+]);
 
-/** The checksums in header fields or trailers, in base64. */
+const noCrc32c = () =>
+  new ObjectError('NotImplemented', { detail: 'the server does not compute CRC-32C' });
+
+/** The checksums in header fields, in base64. */
 export function checksumsIn(fields: Fields): Map<UploadAlgorithm, string> {
-  if (fields['x-amz-checksum-crc32c'] !== undefined)
-    throw new ObjectError('NotImplemented', { detail: 'the server does not compute CRC-32C' });
+  if (fields[CRC32C] !== undefined) throw noCrc32c();
   const found = new Map<UploadAlgorithm, string>();
   for (const [header, algorithm] of HEADERS) {
     const value = fields[header];
     if (value !== undefined) found.set(algorithm, value);
   }
-  const payload = fields['x-amz-content-sha256'];
-  if (payload !== undefined && /^[\da-f]{64}$/i.test(payload))
-    found.set('sha256', Buffer.from(payload, 'hex').toString('base64'));
   return found;
+}
+
+/** The checksums that follow the body. */
+function announcedIn(fields: Fields): Set<string> {
+  const list = fields['x-amz-trailer']?.toLowerCase().split(',') ?? [];
+  const names = new Set(list.map((name) => name.trim()));
+  if (names.has(CRC32C)) throw noCrc32c();
+  for (const name of names)
+    if (!HEADERS.has(name) || !name.startsWith('x-amz-'))
+      throw new ObjectError('InvalidRequest', { detail: 'x-amz-trailer has an unknown name' });
+  return names;
+}
+
+/** Refuses a request that names an algorithm and has no checksum. Some clients name CRC32 beside a checksum of the program. */
+function checkNamed(fields: Fields, checksums: number): void {
+  const algorithm = fields['x-amz-sdk-checksum-algorithm'];
+  if (algorithm === undefined || checksums > 0) return;
+  const detail = `x-amz-sdk-checksum-algorithm is ${algorithm}, and there is no checksum`;
+  throw new ObjectError('InvalidRequest', { detail });
+}
+
+const UNSIGNED = 'UNSIGNED-PAYLOAD';
+const STREAMING =
+  /^STREAMING-(UNSIGNED-PAYLOAD-TRAILER|AWS4-(HMAC|ECDSA-P256)-SHA256-PAYLOAD(-TRAILER)?)$/;
+
+/** The SHA-256 of a body as its signature has it, in base64. Undefined if it has none. */
+function payloadHashIn(fields: Fields): string | undefined {
+  const payload = fields['x-amz-content-sha256'];
+  if (payload === undefined || payload === UNSIGNED || STREAMING.test(payload)) return undefined;
+  if (!/^[\da-f]{64}$/i.test(payload)) {
+    const detail = `x-amz-content-sha256 is a SHA-256, ${UNSIGNED} or STREAMING-...`;
+    throw new ObjectError('InvalidArgument', { detail });
+  }
+  return Buffer.from(payload, 'hex').toString('base64');
+}
+
+function checkPayload(expected: string, actual: string): void {
+  if (expected !== actual) throw new ObjectError('XAmzContentSHA256Mismatch');
+}
+
+/** Checks the signature's SHA-256 of a body that is in memory. */
+export async function checkBody(fields: Fields, body: Uint8Array): Promise<void> {
+  const expected = payloadHashIn(fields);
+  if (expected !== undefined) checkPayload(expected, await checksumOf('sha256', body));
+}
+
+/** The bytes that an aws-chunked body has when it is decoded. Undefined if the request does not say it. */
+function decodedLengthOf(fields: Fields): number | undefined {
+  const length = fields['x-amz-decoded-content-length'];
+  if (length === undefined && isChunked(fields)) throw new ObjectError('MissingContentLength');
+  if (length !== undefined && !/^\d{1,15}$/.test(length))
+    throw new ObjectError('InvalidArgument', { detail: 'x-amz-decoded-content-length' });
+  return length === undefined ? undefined : Number(length);
 }
 
 /** What has arrived. */
@@ -49,27 +102,44 @@ export async function receiveUpload(
   start = 0,
 ): Promise<Upload> {
   const { fields } = request;
-  const trailers: Record<string, string> = {};
+  const checksums = checksumsIn(fields);
+  const trailers = { announced: announcedIn(fields), received: new Map<string, string>() };
+  checkNamed(fields, checksums.size + trailers.announced.size);
+  const payload = payloadHashIn(fields);
+  const declared = decodedLengthOf(fields);
   const moved = await fabric?.withClient(request, 'read', async (client) => {
     if (client === undefined) return undefined;
     await request.quietly(() => fabric.receive(handle, start, client, request.signal));
     return client.length;
   });
   const length = moved ?? (await writeBody(handle, start, bodyOf(request, trailers)));
-  const declared = fields['x-amz-decoded-content-length'];
-  if (declared !== undefined && Number(declared) !== length)
+  if (declared !== undefined && declared !== length)
     throw new ObjectError('InvalidArgument', { detail: `the body has ${length} bytes` });
-  const checksums = new Map([...checksumsIn(fields), ...checksumsIn(trailers)]);
+  addTrailers(checksums, trailers);
   await request.quietly(async () => {
-    for (const [algorithm, expected] of checksums) {
-      const actual = await checksumOfFile(algorithm, handle.fd, start, start + length);
-      checkSame(algorithm, expected, actual);
-    }
+    const compute = (algorithm: UploadAlgorithm) =>
+      checksumOfFile(algorithm, handle.fd, start, start + length);
+    for (const [algorithm, expected] of checksums)
+      checkSame(algorithm, expected, await compute(algorithm));
+    if (payload === undefined) return;
+    checkPayload(payload, checksums.get('sha256') ?? (await compute('sha256')));
+    checksums.set('sha256', payload);
   });
   return { length, checksums };
 }
 
-function bodyOf({ body, fields }: ObjectRequest, trailers: Record<string, string>) {
+/** Adds the checksums of trailers to those of the header, which may not differ. */
+function addTrailers(checksums: Map<UploadAlgorithm, string>, trailers: Trailers): void {
+  for (const name of trailers.announced) {
+    const value = trailers.received.get(name);
+    if (value === undefined) throw new ObjectError('MalformedTrailerError');
+    const algorithm = HEADERS.get(name) as UploadAlgorithm;
+    checkSame(algorithm, checksums.get(algorithm) ?? value, value);
+    checksums.set(algorithm, value);
+  }
+}
+
+function bodyOf({ body, fields }: ObjectRequest, trailers: Trailers) {
   if (!isChunked(fields)) return body;
   const chunks = body instanceof Uint8Array ? [body] : body;
   return decodeChunks(iterate(chunks), trailers);

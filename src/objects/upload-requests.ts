@@ -4,9 +4,10 @@ import { Budget } from './budget.js';
 import { checkSame, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { Target } from './keys.js';
-import { checksumFields, type Store, storedText } from './object-requests.js';
+import { checksumFields, type Store } from './object-requests.js';
 import { type ObjectRequest, type ObjectResponse, withWholeBody } from './request.js';
-import { checksumsIn, receiveUpload } from './upload-body.js';
+import { storedText } from './stored-checksums.js';
+import { checkBody, checksumsIn, receiveUpload } from './upload-body.js';
 import type { Uploads } from './uploads.js';
 import { checkChange, etagOf } from './versions.js';
 import { MAX_PARTS, partsOf } from './xml.js';
@@ -51,13 +52,13 @@ async function addPart(
     throw new ObjectError('InvalidArgument', { detail: `partNumber is 1 to ${MAX_PARTS}` });
   if (request.fields['x-amz-copy-source'] !== undefined) throw new ObjectError('NotImplemented');
   await uploads.check(id, target);
-  const file = await folder.create();
+  const file = await folder.own.create();
   try {
     const upload = await receiveUpload(request, file, fabric);
-    const etag = await uploads.addPart(id, target, number, file, upload.checksums.get('crc64nvme'));
+    const etag = await uploads.addPart(id, target, number, file, upload);
     return { status: 200, fields: { etag, ...checksumFields(upload) } };
   } finally {
-    await folder.discard(file);
+    await folder.own.discard(file);
   }
 }
 
@@ -83,9 +84,10 @@ async function join(
 ): Promise<ObjectResponse> {
   const { bucket, key } = target;
   const { fields } = request;
+  await checkBody(fields, body);
   const parts = partsOf(body.toString());
   checkChange(fields, folder.version(bucket, key)); // before the parts are copied
-  const file = await folder.create();
+  const file = await folder.own.create();
   try {
     const crc = await request.quietly(() => uploads.join(id, target, parts, file.handle));
     const expected = checksumsIn({
@@ -107,6 +109,6 @@ async function join(
     };
     return xmlResponse('CompleteMultipartUploadResult', elements);
   } finally {
-    await folder.discard(file);
+    await folder.own.discard(file);
   }
 }

@@ -1,16 +1,18 @@
-// Multipart uploads: each has a folder of the store with a file for each part, until it is completed or aborted.
+// Multipart uploads: each has a folder of the store with a file for each part, until it is completed, aborted or too old.
 import { randomUUID } from 'node:crypto';
-import { renameSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
-import { writeAll } from '../base/file-bytes.js';
+import { closeSync, renameSync } from 'node:fs';
+import { type FileHandle, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
 import { CombinedCrc } from './checksums.js';
 import { ObjectError } from './errors.js';
-import type { NewFile, ObjectFolder } from './folder.js';
+import type { ObjectFolder, OpenObject } from './folder.js';
+import { type NewFile, namesIn } from './own-files.js';
+import { storedChecksums, storedText } from './stored-checksums.js';
+import type { Upload } from './upload-body.js';
+import { etagOf } from './versions.js';
 import type { ListedPart } from './xml.js';
 
 const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-// The last part is the CRC-64/NVME of the bytes, if it was checked.
-const ETAG = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:-([\da-f]{16}))?$/;
 const COPY = 1024 * 1024; // bytes at once
 
 /** The object that an upload becomes. */
@@ -18,6 +20,8 @@ export interface UploadTarget {
   readonly bucket: string;
   readonly key: string;
 }
+
+const nameOf = (id: string): string => `uploads/${id}`;
 
 export class Uploads {
   readonly #folder: ObjectFolder;
@@ -29,8 +33,9 @@ export class Uploads {
   async create(target: UploadTarget): Promise<string> {
     this.#folder.checkBucket(target.bucket);
     const id = randomUUID();
-    const path = this.#folder.own(`uploads/${id}`);
-    await mkdir(path, { recursive: true });
+    const { own } = this.#folder;
+    const path = own.at(nameOf(id));
+    await own.make(() => mkdir(path, { recursive: true }));
     try {
       await writeFile(`${path}/target`, JSON.stringify(target));
     } catch (error) {
@@ -40,10 +45,10 @@ export class Uploads {
     return id;
   }
 
-  /** The folder of an upload. */
+  /** The path of the folder of an upload. */
   async #find(id: string, { bucket, key }: UploadTarget): Promise<string> {
     if (!ID.test(id)) throw new ObjectError('NoSuchUpload');
-    const path = this.#folder.own(`uploads/${id}`);
+    const path = this.#folder.own.at(nameOf(id));
     const text = await readFile(`${path}/target`, 'utf8').catch(() => undefined);
     const target = text === undefined ? undefined : JSON.parse(text);
     if (target?.bucket !== bucket || target?.key !== key) throw new ObjectError('NoSuchUpload');
@@ -54,24 +59,23 @@ export class Uploads {
     return this.#find(id, target);
   }
 
-  /** Lets a file become a part. Returns its ETag. @param crc its CRC-64/NVME, if it was checked. */
+  /** Lets a file become a part. It takes the place of an earlier one with the number. Returns its ETag. */
   async addPart(
     id: string,
     target: UploadTarget,
     number: number,
     file: NewFile,
-    crc: string | undefined,
+    upload: Upload,
   ): Promise<string> {
     const path = await this.#find(id, target);
-    // The ETag is in the name, so that a part and its ETag change together.
-    const etag = crc === undefined ? randomUUID() : `${randomUUID()}-${hexOf(crc)}`;
+    const version = await this.#folder.finish(file, storedText(upload), false);
     try {
-      renameSync(file.path, `${path}/${number}-${etag}`);
+      renameSync(file.path, `${path}/${number}`);
     } catch (error) {
       const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT';
       throw isGone ? new ObjectError('NoSuchUpload') : error;
     }
-    return `"${etag}"`;
+    return etagOf(version);
   }
 
   /**
@@ -88,49 +92,77 @@ export class Uploads {
     const path = await this.#find(id, target);
     if (parts.some(({ number }, i) => i > 0 && number <= (parts[i - 1] as ListedPart).number))
       throw new ObjectError('InvalidPartOrder');
+    await touch(path);
     const all = new CombinedCrc();
     let isKnown = true;
     let at = 0;
-    for (const { number, etag } of parts) {
-      const name = etag.replaceAll('"', '');
-      const [, hex] = ETAG.exec(name) ?? [];
-      const part = ETAG.test(name) ? await openPart(`${path}/${number}-${name}`) : undefined;
-      if (part === undefined) {
-        const detail = `part ${number} is missing, or has another ETag`;
-        throw new ObjectError('InvalidPart', { detail });
-      }
-      const length = await append(part, into, at);
-      at += length;
-      if (hex === undefined) isKnown = false;
-      else all.add(Buffer.from(hex, 'hex').toString('base64'), length);
+    for (const listed of parts) {
+      const part = await this.#openPart(id, target, listed);
+      await append(part, into, at);
+      at += part.size;
+      const crc = storedChecksums(part).get('crc64nvme');
+      if (crc === undefined) isKnown = false;
+      else all.add(crc, part.size);
     }
     return isKnown ? all.text : undefined;
   }
 
+  async #openPart(
+    id: string,
+    target: UploadTarget,
+    { number, etag }: ListedPart,
+  ): Promise<OpenObject> {
+    const part = await this.#folder.own.open(`${nameOf(id)}/${number}`);
+    if (part && etag.replaceAll('"', '') === etagOf(part).replaceAll('"', '')) return part;
+    if (part && part.fd >= 0) closeSync(part.fd);
+    await this.#find(id, target); // another completion may have removed it
+    const detail = `part ${number} is missing, or has another ETag`;
+    throw new ObjectError('InvalidPart', { detail });
+  }
+
   async remove(id: string, target: UploadTarget): Promise<void> {
-    await rm(await this.#find(id, target), { recursive: true, force: true });
+    await removeUpload(await this.#find(id, target));
+  }
+
+  /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
+  async removeExpired(before: number): Promise<void> {
+    const folder = this.#folder.own.at('uploads');
+    for (const id of await namesIn(folder)) {
+      const path = `${folder}/${id}`;
+      const stats = await stat(path).catch(() => undefined); // removed since
+      // A part that gets its name changes the time of the folder.
+      if (stats && stats.mtimeMs < before) await removeUpload(path);
+    }
   }
 }
 
-const hexOf = (crc: string): string => Buffer.from(crc, 'base64').toString('hex');
+// Without its target, there is no such upload, also while its parts are removed.
+async function removeUpload(path: string): Promise<void> {
+  await rm(`${path}/target`, { force: true });
+  await rm(path, { recursive: true, force: true });
+}
 
-const openPart = (path: string): Promise<FileHandle | undefined> =>
-  open(path).catch((error) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
+/** The upload is not left behind. */
+async function touch(path: string): Promise<void> {
+  const now = new Date();
+  await utimes(path, now, now).catch((error) => {
+    throw error.code === 'ENOENT' ? new ObjectError('NoSuchUpload') : error;
   });
+}
 
-async function append(part: FileHandle, into: FileHandle, at: number): Promise<number> {
-  const buffer = Buffer.allocUnsafe(COPY);
-  let length = 0;
+/** Copies a part, and closes it. */
+async function append({ fd, size }: OpenObject, into: FileHandle, at: number): Promise<void> {
+  if (fd < 0) return; // it is empty
+  const buffer = Buffer.allocUnsafe(Math.min(COPY, size));
   try {
-    for (;;) {
-      const { bytesRead } = await part.read(buffer, 0, COPY);
-      if (bytesRead === 0) return length;
-      await writeAll(into, buffer.subarray(0, bytesRead), at + length);
-      length += bytesRead;
+    for (let done = 0; done < size; ) {
+      const bytes = buffer.subarray(0, Math.min(COPY, size - done));
+      if ((await readAll(fileOf(fd), bytes, done)) < bytes.length)
+        throw new ObjectError('InvalidPart', { detail: 'the file of a part has become shorter' });
+      await writeAll(into, bytes, at + done);
+      done += bytes.length;
     }
   } finally {
-    await part.close();
+    closeSync(fd);
   }
 }

@@ -33,6 +33,7 @@ const weak = (list: string): string => list.replaceAll('W/', '');
 /** Refuses a request unless the object is the version that the request expects. @param version undefined: none. */
 export function checkExpected(fields: Fields, version: Version | undefined): void {
   const match = fields['if-match'];
+  if (version === undefined && match !== undefined) throw new ObjectError('NoSuchKey');
   const since = Date.parse(fields['if-unmodified-since'] ?? '');
   const changed = version !== undefined && secondsOf(version) > since;
   const fails = match === undefined ? changed : !names(match, version && etagOf(version));

@@ -9,16 +9,19 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&apos;',
 };
 
-// Characters that XML 1.0 cannot have become U+FFFD. Clients that have such keys ask for `encoding-type=url`.
+// XML 1.0 has no way to write most of these characters. S3 writes references all the same, so that no two keys are one; parsers
+// that refuse them need `encoding-type=url`. A carriage return would become a line feed.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are meant
-const IMPOSSIBLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+const REFERENCED = /[\u0000-\u0008\u000b-\u001f\ufffe\uffff]/g;
+
+const referenceTo = (character: string): string =>
+  `&#x${character.charCodeAt(0).toString(16).toUpperCase()};`;
 
 /** A text as the content of an element. */
 export const escaped = (text: string): string =>
   text
     .replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
-    .replace(/\r/g, '&#xD;')
-    .replace(IMPOSSIBLE, '\ufffd');
+    .replace(REFERENCED, referenceTo);
 
 /** An element's content: text, or elements in order. An array repeats its element. */
 export type Content = string | number | boolean | Date | Elements;

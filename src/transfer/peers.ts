@@ -4,6 +4,7 @@ import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
 import { type EngineAddress, identityText, isSameAddress } from './address.js';
 import { Addresses } from './addresses.js';
+import { ForgottenPeers } from './forgotten-peers.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
 import { type PeerContext, RemoteEngine } from './remote-engine.js';
@@ -13,8 +14,6 @@ export const FLUSH_TIMEOUT = 1000;
 
 // The same, after messages were given up.
 const LAST_TIMEOUT = 250; // ms
-
-const MAX_FORGOTTEN = 65_536;
 
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
@@ -39,10 +38,7 @@ export interface Usable {
 export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
-  // The peers that were forgotten. The engine has also forgotten which of their offers have ended. Keys refuse the
-  // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
-  // Identities of engines that were closed do not come back. If there are too many others, nothing is mapped any more.
-  readonly #forgotten = new Set<bigint>();
+  readonly #forgotten = new ForgottenPeers();
 
   /** @param known an empty map. The inbox reads the same map. */
   constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
@@ -78,7 +74,7 @@ export class Peers {
     const peer = new RemoteEngine(
       {
         ...context,
-        maps: maps && stranger?.maps !== false && this.#mayMap(address.id),
+        maps: maps && stranger?.maps !== false && this.#forgotten.mayMap(address.id),
         forget: (closing, unused) => this.#forget(closing, unused, addresses),
       },
       address,
@@ -88,10 +84,6 @@ export class Peers {
     this.#known.set(address.id, peer);
     inbox.known(peer);
     return peer;
-  }
-
-  #mayMap(identity: bigint): boolean {
-    return this.#forgotten.size < MAX_FORGOTTEN && !this.#forgotten.has(identity);
   }
 
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {

@@ -177,8 +177,11 @@ async function toServer(switches, piece, bytes) {
   const service = serviceOf(new MemoryFolder());
   const socket = new Socket((switches & READS_NOTHING) !== 0);
   let closes = 0;
-  const channel = new Channel(service, socket, '', memory, () => {
-    closes += 1;
+  const channel = new Channel(service, socket, '', memory, {
+    used: () => {},
+    closed: () => {
+      closes += 1;
+    },
   });
   channel.start(Buffer.alloc(0));
   const feeding = feed(socket, bytes, piece);

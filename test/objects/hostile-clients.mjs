@@ -74,10 +74,13 @@ const KINDS = {
   },
   async 'sends trailers without end'() {
     const socket = open();
-    const head = 'PUT /b/c HTTP/1.1\r\nHost: a\r\nContent-Encoding: aws-chunked\r\n';
-    socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n3\r\n0\r\n\r\n`);
-    const trailer = `x: ${'a'.repeat(4000)}\r\n`;
-    await pour(socket, `${trailer.length.toString(16)}\r\n${trailer}\r\n`);
+    const head =
+      'PUT /b/c HTTP/1.1\r\nHost: a\r\nContent-Encoding: aws-chunked\r\nX-Amz-Decoded-Content-Length: 0\r\n';
+    const trailer = 'x-amz-checksum-crc32';
+    socket.write(`${head}X-Amz-Trailer: ${trailer}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const begin = `0\r\n${trailer}:`;
+    socket.write(`${begin.length.toString(16)}\r\n${begin}\r\n`);
+    await pour(socket, `1000\r\n${'a'.repeat(4096)}\r\n`);
   },
   async 'sends a head byte by byte'() {
     const socket = open();

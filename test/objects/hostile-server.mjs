@@ -3,7 +3,7 @@ import { createObjectServer } from 'libfabric/objects';
 import { TransferEngine } from 'libfabric/transfer';
 
 const engine = await TransferEngine.open({ provider: 'tcp', node: '127.0.0.1' });
-const server = await createObjectServer(process.argv[2], { engine, durable: false });
+const server = await createObjectServer(process.argv[2], { engine, durable: false, keep: 5000 });
 process.send(await server.listen());
 process.on('disconnect', () => process.exit());
 process.on('message', () => process.send(process.memoryUsage()));

@@ -1,10 +1,11 @@
 // libfabric/objects: the limits of channels.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createObjectServer } from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
-import { serve } from '../support/object-stores.js';
+import { ask, upgrade } from '../support/object-channels.js';
+import { serve, TCP } from '../support/object-stores.js';
 import { closed, stranger } from '../support/strangers.js';
 
 const UPGRADE = Buffer.from(
@@ -34,13 +35,34 @@ test('a channel without a message, and one within a message, end after 30 second
   expect(performance.now() - from).toBeGreaterThan(29_000);
 });
 
-test('a server has 1000 channels, and answers further clients without one', async () => {
+test('a server has 1000 channels', async () => {
   const port = await serveOnAnother();
-  const answers = await Promise.all(
-    Array.from({ length: 1001 }, async () => {
-      const socket = await stranger(port, UPGRADE);
-      return String((await once(socket, 'data'))[0]).slice(9, 12);
-    }),
-  );
-  expect(answers.filter((status) => status === '101')).toHaveLength(1000);
+  const sockets: Socket[] = [];
+  for (let i = 0; i < 1001; i++) {
+    const { socket, status } = await upgrade(port);
+    expect(status).toBe(101);
+    sockets.push(socket.resume());
+  }
+  await closed(sockets[0] as Socket);
+  expect(sockets.filter((socket) => socket.closed)).toHaveLength(1);
+});
+
+test('channels that had a request and are idle keep nobody out of a server with 1000 connections', async () => {
+  const { url, connect } = await serve(TCP);
+  const port = Number(new URL(url).port);
+  const channels: Socket[] = [];
+  for (let i = 0; i < 1100; i++) {
+    const { socket, status } = await upgrade(port);
+    expect(status).toBe(101);
+    const answer = once(socket, 'data');
+    ask(socket, 1, '/b/none');
+    await answer;
+    channels.push(socket);
+  }
+  expect((await fetch(`${url}/b`)).status).toBe(200);
+  const client = await connect();
+  await client.put('a', 'bytes');
+  expect(Buffer.from((await client.get('a')).bytes).toString()).toBe('bytes');
+  await expect.poll(() => channels.filter(({ closed }) => closed).length).toBeGreaterThan(100);
+  expect(channels.slice(-800).filter(({ closed }) => closed)).toEqual([]);
 });

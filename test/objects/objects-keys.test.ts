@@ -1,15 +1,17 @@
 // libfabric/objects: keys are files of the bucket, and no request reaches anything else.
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { request as requestHttp } from 'node:http';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
@@ -35,7 +37,7 @@ async function prepared() {
     expect(text).not.toContain(root);
     return status;
   };
-  return { root, folder, answer, status, connect };
+  return { root, folder, answer, status, connect, port: Number(new URL(url).port) };
 }
 
 test('a key is the file of that name, in folders for its slashes', async () => {
@@ -62,6 +64,53 @@ test('a key is the file of that name, in folders for its slashes', async () => {
   await client.delete('b/c/d');
   await expect(client.get('b/c/d')).rejects.toMatchObject({ code: 'NoSuchKey', status: 404 });
   await expect(client.head('b/c/d')).rejects.toMatchObject({ code: 'NoSuchKey', key: 'b/c/d' });
+});
+
+test('keys are their bytes: composed and decomposed characters, and the longest', async () => {
+  const { root, folder, status, connect } = await prepared();
+  const client = await connect();
+  const keys = [
+    '\u00e9',
+    'e\u0301',
+    '\u1e9b\u0323',
+    '\ufb01',
+    'fi',
+    '\u200b',
+    '\u202e',
+    '\ufeff',
+    'A',
+    'a',
+  ];
+  const long = [
+    '\u00e9'.repeat(127),
+    '\u65e5'.repeat(85),
+    '\u{1f600}'.repeat(63),
+    'n',
+    'n'.repeat(100),
+  ].join('/');
+  const longest = `${long}/${'n'.repeat(1024 - Buffer.byteLength(long) - 1)}`;
+  keys.push(longest);
+  for (const key of keys) await client.put(key, key);
+  for (const key of keys) expect(Buffer.from((await client.get(key)).bytes).toString()).toBe(key);
+  expect(readdirSync(folder)).toHaveLength(keys.length);
+  expect(Buffer.byteLength(longest)).toBe(1024);
+  const wrong = [
+    `${longest}n`,
+    '\u00e9'.repeat(128),
+    'a\ud800',
+    '\udc00a',
+    'a/./b',
+    'a/../b',
+    'a//b',
+  ];
+  for (const key of wrong)
+    await expect(client.put(key, ''), key).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+  const encoded = (key: string) => `/b/${key.split('/').map(encodeURIComponent).join('/')}`;
+  for (const path of [encoded(`${longest}n`), encoded('\u00e9'.repeat(128))])
+    expect(await status('PUT', path)).toBe(400);
+  for (const path of ['/b/%ed%a0%80', '/b/%c3', '/b/e%cc', '/b/%f4%90%80%80'])
+    expect([path, await status('PUT', path)]).toEqual([path, 400]);
+  expect(temporaryIn(root)).toEqual([]);
 });
 
 test('a path that leads out of the bucket is refused', async () => {
@@ -142,6 +191,55 @@ test('buckets are the folders of the root', async () => {
   expect((await answer('DELETE', '/b')).status).toBe(409);
   expect((await answer('DELETE', '/new')).status).toBe(204);
   expect((await answer('HEAD', '/new')).status).toBe(404);
+});
+
+test('the name of the files of the store itself is that of no bucket', async () => {
+  const { root, answer } = await prepared();
+  for (const path of ['/.libfabric', '/.libfabric/', '/.libfabric?location', '/%2elibfabric'])
+    for (const method of ['PUT', 'DELETE', 'HEAD', 'POST']) {
+      const { status, text } = await answer(method, path);
+      const code = method === 'HEAD' ? '' : 'InvalidBucketName';
+      expect([path, method, status, text.includes(code)]).toEqual([path, method, 400, true]);
+    }
+  expect((await answer('GET', '/.libfabric')).status).toBe(200);
+  expect(readdirSync(root).sort()).toEqual(['.libfabric', 'b']);
+});
+
+test('a server whose own folder was removed makes it again', async () => {
+  const { root, folder, status, answer } = await prepared();
+  const own = join(root, '.libfabric');
+  const remove = () => rmSync(own, { recursive: true });
+  const { text: upload } = await answer('POST', '/b/c?uploads');
+  const [, id] = /<UploadId>(.*)<\/UploadId>/.exec(upload) ?? [];
+  remove();
+  expect(await status('PUT', '/b/a')).toBe(200);
+  expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('new');
+  remove();
+  const { status: created } = await answer('POST', '/b/c?uploads');
+  expect(created).toBe(200);
+  const { status: part, text } = await answer('PUT', `/b/c?partNumber=1&uploadId=${id}`);
+  expect([part, text.includes('NoSuchUpload')]).toEqual([404, true]);
+  remove();
+  writeFileSync(own, 'a file');
+  const warned = once(process, 'warning');
+  for (const path of ['/b/a', '/b/x/y']) expect(await status('PUT', path)).toBe(500);
+  expect(String((await warned)[0])).toContain('.libfabric');
+  rmSync(own);
+  expect(await status('PUT', '/b/a')).toBe(200);
+});
+
+test('a PUT whose file was removed before it became an object answers 500', async () => {
+  const { root, folder, port } = await prepared();
+  const warned = once(process, 'warning');
+  const socket = connect(port, '127.0.0.1');
+  socket.write('PUT /b/a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
+  await vi.waitFor(() => expect(temporaryIn(root)).toHaveLength(1), { timeout: HANG_MS });
+  rmSync(join(root, '.libfabric'), { recursive: true });
+  socket.write('b');
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 500 /);
+  socket.destroy();
+  expect(String((await warned)[0])).toContain('.libfabric');
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('requests that are not implemented are refused, and change nothing', async () => {

@@ -117,3 +117,41 @@ test('a list of buckets has at most 1000, and says where the next one begins', a
   expect(rest).not.toContain('ContinuationToken');
   expect((await list('prefix=c99&max-buckets=5')).match(/<Name>/g)).toHaveLength(5);
 });
+
+test('keys with characters that XML cannot have stay different, in each kind of list', async () => {
+  // Not NUL, which no file name has.
+  const controls = Array.from({ length: 0x1f }, (_, i) => String.fromCharCode(i + 1));
+  const others = [
+    '\x7f',
+    '\x85',
+    '\u2028',
+    '\ufffd',
+    '\ufffe',
+    '\uffff',
+    '\ufeff',
+    '%01',
+    '+',
+    '&#x1;',
+  ];
+  const names = [...controls, ...others].map((character) => `a${character}b`);
+  const free = sorted(names.map((name, i) => (i % 2 ? name : `${name}/ ${name} `)));
+  const { client, list } = await prepared(free);
+  expect(await list()).toEqual(free);
+  expect(await list({ pageSize: 1 })).toEqual(free);
+  for (const key of free)
+    expect(await list({ prefix: key.slice(0, 2) })).toEqual(
+      free.filter((each) => each.startsWith(key.slice(0, 2))),
+    );
+  expect(sorted(await list({ delimiter: '/' }))).toEqual(
+    sorted(new Set(free.map((key) => key.replace(/\/[\s\S]*/, '/')))),
+  );
+  const xml = await (await fetch(`${client.url}?list-type=2`)).text();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: XML cannot have them
+  expect(xml).not.toMatch(/[\u0000-\u0008\u000b-\u001f\ufffe\uffff]/);
+  const inXml = [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, text = '']) =>
+    text
+      .replace(/&#x([\dA-F]+);/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+      .replaceAll('&amp;', '&'),
+  );
+  expect(inXml).toEqual(free);
+});

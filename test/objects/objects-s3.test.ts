@@ -4,7 +4,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { crc32 } from 'node:zlib';
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -94,7 +93,6 @@ test('@aws-sdk/client-s3 uploads in parts, in any order', async () => {
     return { PartNumber, ETag };
   };
   const third = await upload(3, bytes.subarray(200_000));
-  const wrong = await upload(1, bytes.subarray(0, 10));
   const first = await upload(1, bytes.subarray(0, 100_000));
   const second = await upload(2, bytes.subarray(100_000, 200_000));
   const complete = (Parts: object[]) =>
@@ -106,7 +104,6 @@ test('@aws-sdk/client-s3 uploads in parts, in any order', async () => {
     name: 'InvalidPart',
   });
   await expect(complete([second, first])).rejects.toMatchObject({ name: 'InvalidPartOrder' });
-  expect(wrong.ETag).not.toBe(first.ETag);
   await complete([first, second, third]);
   expect(same(await bytesOf(Key), bytes)).toBe(true);
   await expect(complete([first])).rejects.toMatchObject({ name: 'NoSuchUpload' });
@@ -141,57 +138,6 @@ test('curl puts and gets', async (context) => {
   });
 });
 
-const CHUNKED = {
-  'content-encoding': 'aws-chunked',
-  'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
-};
-
-async function putChunked(url: string, body: string, headers: Record<string, string> = {}) {
-  const all = { ...CHUNKED, ...headers };
-  return (await fetch(`${url}/b/chunked`, { method: 'PUT', headers: all, body })).status;
-}
-
-const crcOf = (text: string) => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc32(text));
-  return bytes.toString('base64');
-};
-
-test('bodies in chunks are decoded, with signatures and trailers', async () => {
-  const { folder, url } = await prepared();
-  const stored = () => readFileSync(join(folder, 'chunked'), 'utf8');
-  expect(await putChunked(url, '5\r\nhello\r\n0\r\n\r\n')).toBe(200);
-  expect(stored()).toBe('hello');
-  const signed = 'a;chunk-signature=00\r\n0123456789\r\n1;x\r\n!\r\n0;chunk-signature=00\r\n';
-  const trailer = `x-amz-checksum-crc32:${crcOf('0123456789!')}\r\nx-amz-trailer-signature:00\r\n\r\n`;
-  expect(await putChunked(url, signed + trailer)).toBe(200);
-  expect(stored()).toBe('0123456789!');
-  expect(await putChunked(url, '0\r\n\r\n', { 'x-amz-decoded-content-length': '0' })).toBe(200);
-  expect(stored()).toBe('');
-});
-
-test('malformed chunks, and bytes that do not match, change nothing', async () => {
-  const { root, folder, url } = await prepared();
-  writeFileSync(join(folder, 'chunked'), 'as it was');
-  const wrong = [
-    ...['', 'hello', '5\r\nhell', '5\r\nhello', '5\r\nhello\r\n', '5\r\nhelloX\r\n0\r\n\r\n'],
-    ...[
-      '-1\r\n\r\n',
-      'zz\r\n\r\n',
-      '0x5\r\nhello\r\n0\r\n\r\n',
-      '5\r\nhello\r\n0\r\n',
-      `${'f'.repeat(13)}\r\n`,
-    ],
-    ...['0\r\n\r\nmore', '0\r\nno colon\r\n\r\n', `5;${'x'.repeat(20_000)}\r\nhello\r\n0\r\n\r\n`],
-    `5\r\nhello\r\n0\r\nx-amz-checksum-crc32:${crcOf('other')}\r\n\r\n`,
-  ];
-  for (const body of wrong) expect([body, await putChunked(url, body)]).toEqual([body, 400]);
-  const whole = '5\r\nhello\r\n0\r\n\r\n';
-  expect(await putChunked(url, whole, { 'x-amz-decoded-content-length': '6' })).toBe(400);
-  expect(readFileSync(join(folder, 'chunked'), 'utf8')).toBe('as it was');
-  expect(temporaryIn(root)).toEqual([]);
-});
-
 test('XML is escaped, and malformed XML is refused', async () => {
   const { url, s3, Bucket } = await prepared();
   const Key = `<&>"'\u0001é`;
@@ -199,7 +145,7 @@ test('XML is escaped, and malformed XML is refused', async () => {
   const list = await s3.send(new ListObjectsV2Command({ Bucket, EncodingType: 'url' }));
   expect(list.Contents?.map((each) => decodeURIComponent(each.Key ?? ''))).toEqual([Key]);
   const plain = await (await fetch(`${url}/b?list-type=2`)).text();
-  expect(plain).toContain('<Key>&lt;&amp;&gt;&quot;&apos;\ufffdé</Key>');
+  expect(plain).toContain('<Key>&lt;&amp;&gt;&quot;&apos;&#x1;é</Key>');
   const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key: 'k' }));
   for (const body of [
     '',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { ForgottenPeers } from '../../dist/transfer/forgotten-peers.js';
 import { Inbox } from '../../dist/transfer/inbox.js';
 import { Notifications } from '../../dist/transfer/notifications.js';
 
@@ -89,4 +90,12 @@ test('unread messages of unknown senders are dropped beyond a limit, with one wa
   expect(name).toBe('LibfabricWarning');
   expect(message).toMatch(/drops messages: 65536 wait/);
   expect(warnings).toBe(1);
+});
+
+test('of any number of forgotten peers, 65,536 are remembered, and then no memory is mapped', () => {
+  const forgotten = new ForgottenPeers();
+  for (let identity = 0n; identity < 65_535n; identity++) forgotten.add(identity);
+  expect([forgotten.mayMap(0n), forgotten.mayMap(65_535n)]).toEqual([false, true]);
+  for (let identity = 0n; identity < 70_000n; identity++) forgotten.add(identity);
+  expect([forgotten.mayMap(70_000n), forgotten.size]).toEqual([false, 65_536]);
 });

@@ -39,18 +39,19 @@ export class MemoryFolder {
   async deleteBucket(bucket) {
     this.checkBucket(bucket);
   }
-  own(name) {
-    return `/dev/null/${name}`; // no upload is known
-  }
-  async create() {
-    const write = async (bytes, offset, length, position) => {
-      this.written.push(Buffer.from(bytes.subarray(offset, offset + length)));
-      this.end = position + length;
-      return { bytesWritten: length };
-    };
-    return { path: '', handle: { fd: empty, write, stat: async () => ({ size: 0 }) } };
-  }
-  async discard() {}
+  own = {
+    at: (name) => `/dev/null/${name}`, // no upload is known
+    make: (make) => make(),
+    create: async () => {
+      const write = async (bytes, offset, length, position) => {
+        this.written.push(Buffer.from(bytes.subarray(offset, offset + length)));
+        this.end = position + length;
+        return { bytesWritten: length };
+      };
+      return { path: '', handle: { fd: empty, write, stat: async () => ({ size: 0 }) } };
+    },
+    discard: async () => {},
+  };
   async finish() {
     return VERSION;
   }

@@ -1,0 +1,117 @@
+// The files of an object store that are no objects: those that may become objects, and multipart uploads.
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { type NativeObjectFile, native } from '../contract/native.js';
+import { ObjectError } from './errors.js';
+import { inFolder } from './open-folders.js';
+import { systemError } from './system-errors.js';
+
+/** The folder of these files. No bucket has such a name. */
+const OWN = '.libfabric';
+const TEMPORARY = `${OWN}/temporary`;
+
+const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
+const ENOENT = -2;
+
+/** A file that becomes an object, or disappears. */
+export interface NewFile {
+  readonly handle: FileHandle;
+  readonly path: string;
+}
+
+/** The error of a request whose files of the store itself were removed, or replaced: nothing that the client can change. */
+export const lostOwn = (cause: unknown): ObjectError => new ObjectError('InternalError', { cause });
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+/** The names in a folder. None if there is no such folder. */
+export async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+export class OwnFiles {
+  readonly #root: number;
+  /** The names of the files that requests write now. */
+  readonly #making = new Set<string>();
+
+  /** @param root a descriptor of the folder of the store. */
+  constructor(root: number) {
+    this.#root = root;
+  }
+
+  /** The path of a file. */
+  at(name: string): string {
+    return inFolder(this.#root, `${OWN}/${name}`);
+  }
+
+  /** Makes the folders of these files. It follows no symbolic link. */
+  async makeFolders(): Promise<void> {
+    for (const path of [OWN, TEMPORARY].map((each) => inFolder(this.#root, each))) {
+      await mkdir(path).catch((error) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await (await open(path, constants.O_DIRECTORY | constants.O_NOFOLLOW)).close();
+    }
+  }
+
+  /** Calls `make`, which makes a file. Makes the folders again if somebody has removed them. */
+  async make<T>(make: () => Promise<T>): Promise<T> {
+    try {
+      return await make().catch(async (error) => {
+        if (codeOf(error) !== 'ENOENT') throw error;
+        await this.makeFolders();
+        return make();
+      });
+    } catch (error) {
+      throw ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '') ? lostOwn(error) : error;
+    }
+  }
+
+  /** Makes a file that is no object yet. discard() it in the end. */
+  async create(): Promise<NewFile> {
+    const name = randomUUID();
+    const path = this.at(`temporary/${name}`);
+    this.#making.add(name);
+    try {
+      return { path, handle: await this.make(() => open(path, 'wx+')) };
+    } catch (error) {
+      this.#making.delete(name);
+      throw error;
+    }
+  }
+
+  /** Closes a new file, and removes it unless it has become an object. */
+  async discard({ handle, path }: NewFile): Promise<void> {
+    try {
+      await handle.close();
+    } finally {
+      await rm(path, { force: true });
+      this.#making.delete(path.slice(path.lastIndexOf('/') + 1));
+    }
+  }
+
+  /** Opens a file, with its checksum. Undefined if there is none. Whoever opens it closes the descriptor. */
+  async open(name: string): Promise<NativeObjectFile | undefined> {
+    const found = await native.storageRead(this.#root, `${OWN}/${name}`, 0, true);
+    if (typeof found !== 'number') return found;
+    if (found === ENOENT) return undefined;
+    throw systemError(found);
+  }
+
+  /** Removes what servers that were killed have left behind. */
+  async removeStale(): Promise<void> {
+    const before = Date.now() - STALE;
+    for (const name of await namesIn(this.at('temporary'))) {
+      if (this.#making.has(name)) continue;
+      const path = this.at(`temporary/${name}`);
+      const stats = await stat(path).catch(() => undefined); // removed since
+      if (stats && stats.mtimeMs < before) await rm(path, { force: true });
+    }
+  }
+}
