@@ -16,7 +16,7 @@ import { engineClosed, errnoOf, peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
-import type { Membership } from './membership.js';
+import { lookForMembers, type Membership } from './membership.js';
 import type { TransferMemory } from './memory.js';
 import type { MemoryPool } from './memory-pool.js';
 import { NativeEvents } from './native-events.js';
@@ -97,8 +97,13 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   });
   const notifications = new Notifications(events.waiting);
   const barriers = new Barriers(events.waiting);
-  const streams = new Streams(events.waiting, (options) => owner.engine.pool(options));
-  const inbox = new Inbox(peers, notifications, barriers, streams);
+  const streams: Streams = new Streams(
+    events.waiting,
+    (options) => owner.engine.pool(options),
+    (identity): RemoteEngine | undefined =>
+      parts.isOpen ? parts.meeting.again(identity) : undefined,
+  );
+  const inbox = new Inbox(peers, notifications, barriers, streams, () => lookForMembers(parts));
   const activity = new Activity(owner, queue, events, notifications);
   const handle = withoutContext(() =>
     native.transferEngine(identity, settings.native, events.deliver),
@@ -132,6 +137,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     liveness,
     isOpen,
   };
+  const meeting = new Peers(peers, { context, rails, inbox, maps, rdma });
   const parts: EngineParts = {
     settings,
     rails,
@@ -158,7 +164,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     queue,
     liveness,
     peers,
-    meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
+    meeting,
     memories: new Set(),
     pools: new Set(),
     memberships: new Set(),

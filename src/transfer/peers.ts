@@ -6,7 +6,7 @@ import { type EngineAddress, identityText, isSameAddress } from './address.js';
 import { Addresses } from './addresses.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
-import { type PeerContext, RemoteEngine } from './remote-engine.js';
+import { type PeerContext, RemoteEngine, type Usable } from './remote-engine.js';
 
 /** Milliseconds to wait for the messages to a peer that is forgotten, or to all peers when the engine closes. */
 export const FLUSH_TIMEOUT = 1000;
@@ -15,6 +15,8 @@ export const FLUSH_TIMEOUT = 1000;
 const LAST_TIMEOUT = 250; // ms
 
 const MAX_FORGOTTEN = 65_536;
+// The most closed peers whose addresses are kept.
+const MAX_CLOSED = 1024;
 
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
@@ -27,14 +29,6 @@ export interface PeersOptions {
   readonly rdma: boolean;
 }
 
-/** What may be used of the address of a stranger. */
-export interface Usable {
-  /** By rail. */
-  readonly usable: readonly boolean[];
-  /** Whether its memory may be mapped. */
-  readonly maps: boolean;
-}
-
 /** The engines that an engine knows, by identity. */
 export class Peers {
   readonly #options: PeersOptions;
@@ -43,6 +37,8 @@ export class Peers {
   // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
   // Identities of engines that were closed do not come back. If there are too many others, nothing is mapped any more.
   readonly #forgotten = new Set<bigint>();
+  // The peers that were closed last, by identity.
+  readonly #closed = new Map<bigint, RemoteEngine>();
 
   /** @param known an empty map. The inbox reads the same map. */
   constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
@@ -60,7 +56,7 @@ export class Peers {
     const known = this.#known.get(address.id);
     if (known !== undefined) {
       if (isSameAddress(known.address, address)) return known;
-      if (stranger !== undefined || !known.isStranger) throw anotherAddress(address);
+      if (stranger !== undefined || known.stranger === undefined) throw anotherAddress(address);
       countAsHandled(known.close());
     }
     const { context, rails, inbox, maps, rdma } = this.#options;
@@ -83,11 +79,25 @@ export class Peers {
       },
       address,
       handle,
-      stranger !== undefined,
+      stranger,
     );
     this.#known.set(address.id, peer);
+    this.#closed.delete(address.id);
     inbox.known(peer);
     return peer;
+  }
+
+  /** Meets a peer again that was closed lately, to answer it. Undefined if there is none. The caller holds and releases it. */
+  again(identity: bigint): RemoteEngine | undefined {
+    const closed = this.#closed.get(identity);
+    return closed && this.meet(closed.address, closed.stranger);
+  }
+
+  #keepClosed(peer: RemoteEngine): void {
+    if (peer.hasLeft || peer.hasEnded || this.#known.has(peer.identity)) return;
+    this.#closed.set(peer.identity, peer);
+    const [oldest] = this.#closed.keys();
+    if (this.#closed.size > MAX_CLOSED) this.#closed.delete(oldest as bigint);
   }
 
   #mayMap(identity: bigint): boolean {
@@ -97,6 +107,7 @@ export class Peers {
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     const { context, inbox } = this.#options;
     if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
+    this.#keepClosed(peer);
     if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
     let timeout = FLUSH_TIMEOUT;
     const limit = new TimeLimit(timeout, () => {

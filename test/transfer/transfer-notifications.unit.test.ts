@@ -11,7 +11,13 @@ function inboxOf(...known: bigint[]) {
   const take = (_channel: number, sequence: number) => taken.push(sequence);
   const peers = new Map(known.map((identity) => [identity, { identity, take }]));
   const notifications = new Notifications(() => {});
-  const inbox = new Inbox(peers as never, notifications, undefined as never, undefined as never);
+  const inbox = new Inbox(
+    peers as never,
+    notifications,
+    undefined as never,
+    undefined as never,
+    () => undefined,
+  );
   // A packet with one empty message arrives.
   const arrived = (from: bigint, sequence: number, packet = new Uint8Array(2)) =>
     inbox.arrived(from, sequence, packet, PROGRAM);
