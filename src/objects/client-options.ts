@@ -1,4 +1,6 @@
 // What the calls of a client take, and how it is checked.
+import type { FileHandle } from 'node:fs/promises';
+import { types } from 'node:util';
 import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
@@ -9,9 +11,17 @@ import {
   oneOf,
 } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
-import { isInstance, isRevoked } from '../base/objects.js';
+import { isInstance } from '../base/objects.js';
+import { isBufferView } from '../base/views.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
+import type { FileRange } from '../transfer/streams/file-range.js';
+import {
+  type ByteSource,
+  type SourceKind,
+  type StreamSource,
+  sourceOf,
+} from '../transfer/streams/sources.js';
 import type { TransferEngine } from '../transfer/transfer-engine.js';
 import type { ChecksumAlgorithm } from './checksums.js';
 import type { ObjectInfo } from './get.js';
@@ -79,8 +89,12 @@ export type ObjectBody =
   | SharedArrayBuffer
   | TransferMemory
   | MemoryPart
-  | AsyncIterable<Uint8Array>
-  | ReadableStream<Uint8Array>;
+  | AsyncIterable<string | Uint8Array | ArrayBuffer>
+  | Iterable<string | Uint8Array | ArrayBuffer>
+  | ReadableStream<string | Uint8Array | ArrayBuffer>
+  | Blob
+  | FileHandle
+  | FileRange;
 
 export const CLIENT = namesOf<ObjectClientOptions>({
   engine: 1,
@@ -156,10 +170,19 @@ export function conditionFields({
   };
 }
 
-/** The bytes of a body. Undefined for a stream. */
+/** The bytes of a body. Undefined for a source of bytes. */
 export function bytesOf(body: ObjectBody): Uint8Array | undefined {
   if (typeof body === 'string') return Buffer.from(body);
-  const isObject = typeof body === 'object' && body !== null && !isRevoked(body);
-  if (isObject && Symbol.asyncIterator in body) return undefined;
-  return checkBytes('body', body);
+  const isBytes = types.isAnyArrayBuffer(body) || isBufferView(body);
+  return isBytes ? checkBytes('body', body) : undefined;
 }
+
+const BODY: SourceKind = {
+  expected:
+    'text, bytes, memory of the engine, a stream or an iterable of text and bytes, a Blob, a FileHandle, or { file, start, end }',
+  bytesOf: (part) => (typeof part === 'string' ? Buffer.from(part) : part),
+};
+
+/** @throws TypeError ERR_INVALID_ARG_TYPE. */
+export const sourceOfBody = (body: ObjectBody): ByteSource =>
+  sourceOf('body', body as StreamSource, BODY);
