@@ -14,7 +14,7 @@ int CompletionQueue::closeSelf() {
 
 void CompletionQueue::cancelWaits() {
   for (const uint32_t request : immediates.cancelAll()) {
-    engine_.reports.settle(request, FI_ECANCELED, "", "the completion queue was closed");
+    engine_.reports.settle(request, FI_ECANCELED, "fi_close", "the completion queue was closed");
   }
 }
 

@@ -29,6 +29,7 @@ import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import type { Settings } from './settings.js';
 import { Streams } from './streams/streams.js';
+import { StuckRails } from './stuck-rails.js';
 import type { Transfer } from './transfer.js';
 
 const CLOSE_MESSAGE_TIMEOUT = 250; // ms
@@ -112,10 +113,15 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
   const liveness = new Liveness(settings.liveness, {
     deaf: () => native.transferRegisters(handle),
+    blocked: (passed) => {
+      stuck.check(passed);
+      return stuck.reason;
+    },
     heard: (peer) => native.transferHeard(peer.handle),
     probe: (peer) => native.transferProbe(handle, peer.handle),
     change: (peer, state, reason) => peerChanged(parts, peer, state, reason),
   });
+  const stuck = new StuckRails(rails, (index, rail) => announcer.railStuck(index, rail));
   beginRails(handle, rails, announcer);
 
   const provider = rails[0]?.info.fabricAttr.provName ?? '';
