@@ -1,10 +1,12 @@
 // What the calls of a client take, and how it is checked.
 import type { FileHandle } from 'node:fs/promises';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { types } from 'node:util';
 import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
   checkInteger,
+  checkObject,
   checkOptions,
   checkString,
   namesOf,
@@ -38,7 +40,7 @@ export interface ObjectClientOptions {
   /** Sends the requests instead of node:http. */
   readonly fetch?: typeof fetch;
   /** Headers of all requests, such as `authorization`. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | Headers;
   /**
    * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
    * several requests.
@@ -127,6 +129,24 @@ export function baseOf(url: string | URL): URL {
   if (base.pathname === '/' || base.search || base.hash || base.username)
     throw invalidArgValue('url', 'must be that of a bucket: http://server:8080/bucket');
   return base;
+}
+
+/** Checks the headers of requests, and copies them. */
+export function checkFields(headers: unknown): Record<string, string> {
+  const fields: Record<string, string> = {};
+  const given = isInstance(headers, Headers) ? Object.fromEntries(headers) : (headers as object);
+  for (const [name, value] of Object.entries(checkObject('options.headers', given))) {
+    const where = `options.headers['${name.slice(0, 64)}']`;
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, checkString(where, value));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw code?.startsWith('ERR_INVALID_ARG') ? error : invalidArgValue(where, 'is not a header');
+    }
+    fields[name] = value as string;
+  }
+  return fields;
 }
 
 const text = (name: string, value: unknown) =>

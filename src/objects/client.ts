@@ -2,7 +2,7 @@ import { checkSignal } from '../base/abort-signals.js';
 import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
-import { isInstance } from '../base/objects.js';
+import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
 import type { ByteSource } from '../transfer/streams/sources.js';
@@ -12,6 +12,7 @@ import {
   bytesOf,
   CLIENT,
   checkAlgorithm,
+  checkFields,
   checkList,
   checkRange,
   conditionFields,
@@ -82,13 +83,13 @@ export class ObjectClient {
       throw invalidArgType('options.pool', 'a MemoryPool', pool);
     if (pool !== undefined && engine === undefined)
       throw invalidArgValue('options.pool', 'needs options.engine');
-    if (fetch !== undefined && typeof fetch !== 'function')
+    if (fetch !== undefined && (typeof fetch !== 'function' || isRevoked(fetch)))
       throw invalidArgType('options.fetch', 'a function', fetch);
     this.url = base.href;
     this.#path = base.pathname;
     this.#engine = engine;
     this.#connection = new Connection(base, {
-      ...{ engine, pool, fetch, headers },
+      ...{ engine, pool, fetch, headers: checkFields(headers) },
       timeout: checkMilliseconds('options.timeout', timeout, 1),
     });
   }

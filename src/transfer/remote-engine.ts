@@ -348,9 +348,11 @@ export class RemoteEngine {
    * peer is lost first.
    */
   notify(bytes: Uint8Array): Promise<void> {
-    const sent = this.send(bytes, Channel.Program);
-    this.#context.activity.notificationsSent += 1;
-    return sent;
+    return cancellable(async () => {
+      const sent = this.send(bytes, Channel.Program);
+      this.#context.activity.notificationsSent += 1;
+      return sent;
+    });
   }
 
   /** @internal */
