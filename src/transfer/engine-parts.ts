@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
+import { MAX_MILLISECONDS } from '../base/checks.js';
 import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import { Activity } from './activity.js';
@@ -121,7 +122,11 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     probe: (peer) => native.transferProbe(handle, peer.handle),
     change: (peer, state, reason) => peerChanged(parts, peer, state, reason),
   });
-  const stuck = new StuckRails(rails, (index, rail) => announcer.railStuck(index, rail));
+  const stuck = new StuckRails(rails, (index, rail) => {
+    // Calls that need the rail's thread then wait for 0.1 s, not for 10 s.
+    if (rail.isStuck) native.domainOverdue(rail.handle, MAX_MILLISECONDS);
+    announcer.railStuck(index, rail);
+  });
   beginRails(handle, rails, announcer);
 
   const provider = rails[0]?.info.fabricAttr.provName ?? '';

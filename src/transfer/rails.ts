@@ -73,13 +73,13 @@ export class Rail {
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
       path: this.path,
       emulated: this.path !== 'rdma' || isSoftwareNic(this.info),
-      state: this.isStuck ? 'stalled' : (RAIL_STATES[state] as RailState['state']),
+      state: state === 0 && this.isStuck ? 'stalled' : (RAIL_STATES[state] as RailState['state']),
       ...counts,
     };
   }
 }
 
-const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken';
+const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken' || rail?.isStuck;
 
 /** The rails, with undefined in place of the broken ones. If all rails are broken, returns all of them. */
 export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {

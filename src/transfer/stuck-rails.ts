@@ -1,14 +1,17 @@
 import type { Rail } from './rails.js';
 
-// Milliseconds in one call of the provider. Its calls return within some milliseconds.
+// Milliseconds in one call of the provider, and the checks within them. Calls return within some milliseconds, but a busy
+// machine may let a thread wait.
 const LIMIT = 2000;
+const CHECKS = 4;
 
 /** What is known of the thread of a rail. */
 interface Watched {
   /** How often it has turned the rail's domain. */
   turns: number | bigint;
-  /** Milliseconds since this has changed. */
+  /** Milliseconds since this has changed, and the checks since then. */
   still: number;
+  checks: number;
 }
 
 /**
@@ -29,12 +32,15 @@ export class StuckRails {
   /** @param passed milliseconds since the last check. */
   check(passed: number): void {
     for (const [index, rail] of this.#rails.entries()) {
+      if (rail.announced === 'broken') continue;
       const { turns, isIdle } = rail.activity;
-      const watched = this.#watched.get(rail) ?? { turns, still: 0 };
+      const watched = this.#watched.get(rail) ?? { turns, still: 0, checks: 0 };
       this.#watched.set(rail, watched);
-      watched.still = isIdle || turns !== watched.turns ? 0 : watched.still + passed;
+      const goesOn = isIdle || turns !== watched.turns;
+      watched.still = goesOn ? 0 : watched.still + passed;
+      watched.checks = goesOn ? 0 : watched.checks + 1;
       watched.turns = turns;
-      const stuck = watched.still >= LIMIT;
+      const stuck = watched.still >= LIMIT && watched.checks >= CHECKS;
       if (stuck === rail.isStuck) continue;
       rail.isStuck = stuck;
       this.#changed(index, rail);
