@@ -271,7 +271,7 @@ describe('while the store is down', () => {
     await expect(engine.join(directory, 'g')).rejects.toMatchObject(failed);
     Object.assign(store, up);
     entries.set('c', { id: 'c', address: 'y', ttl: 1000 });
-    expect((await settle(next)).value?.map(({ id }) => id)).toContain('c');
+    expect((await settle(next)).value?.map(({ id }: { id: string }) => id)).toContain('c');
     await engine.join(directory, 'g'); // the one that failed has left nothing
   });
 });
