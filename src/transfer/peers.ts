@@ -37,8 +37,8 @@ export class Peers {
   // tokens of these offers, but mapped memory has no keys, so the memory of such a peer is not mapped again.
   // Identities of engines that were closed do not come back. If there are too many others, nothing is mapped any more.
   readonly #forgotten = new Set<bigint>();
-  // The peers that were closed last, by identity.
-  readonly #closed = new Map<bigint, RemoteEngine>();
+  // The addresses of the peers that were closed last, by identity.
+  readonly #closed = new Map<bigint, Pick<RemoteEngine, 'address' | 'stranger'>>();
 
   /** @param known an empty map. The inbox reads the same map. */
   constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
@@ -95,7 +95,9 @@ export class Peers {
 
   #keepClosed(peer: RemoteEngine): void {
     if (peer.hasLeft || peer.hasEnded || this.#known.has(peer.identity)) return;
-    this.#closed.set(peer.identity, peer);
+    const { identity, address, stranger } = peer;
+    this.#closed.delete(identity); // the one that was closed last is the last
+    this.#closed.set(identity, { address, stranger });
     const [oldest] = this.#closed.keys();
     if (this.#closed.size > MAX_CLOSED) this.#closed.delete(oldest as bigint);
   }
