@@ -113,17 +113,20 @@ export class Streams {
     peer.opened(change);
   }
 
-  /** A message of a peer has arrived. */
-  arrived(peer: RemoteEngine, bytes: Uint8Array): void {
+  /** A message of a peer has arrived. Returns the refusal of a token, if it has used one that is refused. */
+  arrived(peer: RemoteEngine, bytes: Uint8Array): Promise<void> | undefined {
     const addressed = decodeMessage(bytes);
-    if (addressed === undefined) return;
+    if (addressed === undefined) return undefined;
     const { stream, toOwner, message } = addressed;
     const end = toOwner ? this.#owned.get(stream) : this.#used.get(keyOf(peer, stream));
     if (end?.peer === peer) end.arrived(message);
     else if (message.kind === 'open') {
-      countAsHandled(this.#refuse(peer, stream)); // it may have left
+      const refusal = this.#refuse(peer, stream);
+      countAsHandled(refusal); // it may have left
       if (end?.peer.id === peer.id) end.fail(closed('the peer')); // it was closed, and opened again
+      return refusal;
     }
+    return undefined;
   }
 
   /** Messages of an engine that is no peer. One that was closed may use the token of a stream, and is refused. */
@@ -132,8 +135,10 @@ export class Streams {
     const peer = messages.some(opens) ? this.#again(from) : undefined;
     if (peer === undefined) return;
     peer.holders.add(this.#holder);
-    for (const bytes of messages) this.arrived(peer, bytes);
-    countAsHandled(peer.release(this.#holder));
+    const refusals = messages.map((bytes) => this.arrived(peer, bytes));
+    // A peer that is closed has one second for its messages. The first one may wait for a handshake that long.
+    const release = () => peer.release(this.#holder);
+    countAsHandled(Promise.allSettled(refusals).then(release));
   }
 
   async #refuse(peer: RemoteEngine, stream: number): Promise<void> {
