@@ -348,11 +348,13 @@ export class RemoteEngine {
    * peer is lost first.
    */
   notify(bytes: Uint8Array): Promise<void> {
-    return cancellable(async () => {
+    try {
       const sent = this.send(bytes, Channel.Program);
       this.#context.activity.notificationsSent += 1;
       return sent;
-    });
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** @internal */
