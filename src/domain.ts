@@ -272,7 +272,8 @@ export class Domain {
    * @throws whatever the promise rejects with.
    */
   until<V>(promise: Promise<V>): Promise<V> {
-    if (!isInstance(promise, Promise)) throw invalidArgType('promise', 'a Promise', promise);
+    if (!isInstance(promise, Promise))
+      return Promise.reject(invalidArgType('promise', 'a Promise', promise));
     return this.#engine.settled(promise);
   }
 

@@ -70,8 +70,8 @@ class CallLimit {
 
   static FabricFailure failure(const char* syscall) {
     return {FI_ETIMEDOUT, syscall,
-            "a provider call does not return; close the domain, which leaks it, and open another "
-            "domain, or end the process"};
+            "a provider call does not return; close the domain or the transfer engine, which leaks "
+            "it, and open another one, or end the process"};
   }
 
  private:

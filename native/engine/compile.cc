@@ -166,12 +166,12 @@ void Batches::submit(const Operation& operation) {
     return engine_.refuse(operation, nullptr, engine_.closings.whyClosed(operation.endpoint));
   }
   if (known == nullptr || (*known)->destroyed || entries > (*known)->capacity()) {
-    return engine_.refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
+    return engine_.refuse(operation, nullptr, FI_ECANCELED, "submit", "the batch is closed");
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;
   if (batch.runs > 0 && (batch.version != version || batch.endpoint != operation.endpoint)) {
-    return engine_.refuse(operation, nullptr, FI_EBUSY, "", "the batch is in flight");
+    return engine_.refuse(operation, nullptr, FI_EBUSY, "submit", "the batch is in flight");
   }
   batch.handle = operation.memory;
   const bool compiled = prepare(batch, endpoint, entries, version);

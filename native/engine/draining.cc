@@ -17,8 +17,8 @@ namespace {
 constexpr auto kDrain = std::chrono::milliseconds(100);
 
 constexpr const char* kFrozen =
-    "fi_close(3) of an endpoint of this domain does not return; close the domain and open another "
-    "domain";
+    "fi_close(3) of an endpoint of this domain does not return; close the domain or the transfer "
+    "engine, and open another one";
 
 template <typename Items, typename Item>
 bool contains(const Items& items, const Item& item) {

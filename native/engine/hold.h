@@ -21,7 +21,7 @@ class Hold {
   }
   // The same, but also holds a frozen engine, to close its objects.
   Hold(Engine& engine, ToClose) : Hold(engine, std::nothrow) {
-    if (!lock_) throw CallLimit::failure("");
+    if (!lock_) throw CallLimit::failure("progress");
   }
   // The object is false if a provider call does not return.
   Hold(Engine& engine, std::nothrow_t)

@@ -66,6 +66,32 @@ function abort(signal: AbortSignal, calls: Iterable<() => void>): void {
   signals.delete(signal);
 }
 
+/** A signal that aborts when the first of others does. */
+export class FirstAbort {
+  readonly #controller = new AbortController();
+  readonly #leave: (() => void)[] = [];
+
+  constructor(signals: readonly (AbortSignal | undefined)[]) {
+    for (const signal of signals) {
+      if (signal === undefined) continue;
+      const abort = () => this.end(reasonOf(signal));
+      if (signal.aborted) abort();
+      else onAbort(signal, abort);
+      this.#leave.push(() => offAbort(signal, abort));
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborts the signal, unless it has aborted, and leaves the others. It must be called once the signal is not needed. */
+  end(reason?: unknown): void {
+    this.#controller.abort(reason);
+    for (const leave of this.#leave.splice(0)) leave();
+  }
+}
+
 /** Removes a call of onAbort(). */
 export function offAbort(signal: AbortSignal, call: () => void): void {
   const watched = signals.get(signal);

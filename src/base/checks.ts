@@ -100,6 +100,13 @@ export function checkString(name: string, value: unknown): string {
   return value;
 }
 
+/** Checks for a text that is not empty. */
+export function checkText(name: string, value: unknown): string {
+  const text = checkString(name, value);
+  if (text === '') throw invalidArgValue(name, 'is empty');
+  return text;
+}
+
 // The texts that strtoul(3), and therefore getaddrinfo(3), reads as a number. There, `99999` is port 34463, and
 // ` -65456` is port 80.
 const NUMERIC = /^\s*[+-]?\d+\s*$/;

@@ -13,10 +13,24 @@ export class DirectoryView {
   #entries = new Map<string, LeasedEntry>();
   #isInterrupted = false;
   #back = Number.NEGATIVE_INFINITY;
+  // When entries that no update has had were added, by their ids.
+  readonly #added = new Map<string, number>();
 
   /** The directory could not be reached for a while. */
   interrupted(): void {
     this.#isInterrupted = true;
+  }
+
+  /**
+   * Adds entries that the directory has, and that the next update may be too old to have. Without an update, they stay for
+   * one lease. Entries that are there stay as they are.
+   */
+  add(found: readonly LeasedEntry[], now: number): void {
+    for (const entry of found) {
+      if (this.#entries.has(entry.id)) continue;
+      this.#entries.set(entry.id, entry);
+      this.#added.set(entry.id, now);
+    }
   }
 
   /** Sets what the directory has. Returns whether the view has changed. `now` is in milliseconds of any clock. */
@@ -25,17 +39,25 @@ export class DirectoryView {
     this.#isInterrupted = false;
     const before = this.#entries;
     const entries = new Map(found.map((entry) => [entry.id, entry]));
+    for (const id of entries.keys()) this.#added.delete(id);
     for (const [id, entry] of before) {
-      if (!entries.has(id) && now < this.#back + entry.ttl) entries.set(id, entry);
+      if (entries.has(id)) continue;
+      if (now < this.#graceOf(entry)) entries.set(id, entry);
+      else this.#added.delete(id);
     }
     this.#entries = entries;
     const isSame = ({ id, address }: LeasedEntry) => before.get(id)?.address === address;
     return entries.size !== before.size || ![...entries.values()].every(isSame);
   }
 
+  // When an entry that is missing ends.
+  #graceOf({ id, ttl }: LeasedEntry): number {
+    return Math.max(this.#back, this.#added.get(id) ?? this.#back) + ttl;
+  }
+
   /** Milliseconds after which the view must be updated again, because entries that are missing may have ended. */
   graceLeft(now: number): number {
-    const ends = [...this.#entries.values()].map(({ ttl }) => this.#back + ttl - now);
+    const ends = [...this.#entries.values()].map((entry) => this.#graceOf(entry) - now);
     return Math.min(...ends.filter((left) => left > 0));
   }
 

@@ -1,7 +1,9 @@
 // Addresses that a stranger names, and the connection over which they came. Without this check whoever connects to a server
 // makes it connect to any host and port: a request forgery.
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { checkObject, checkString } from './checks.js';
+import { invalidArgValue } from './errors.js';
 import { formatSocketAddress, parseSocketAddress } from './socket-address.js';
 
 /** A connection over which an address comes: a socket of node:net, node:tls or libfabric/net. */
@@ -64,6 +66,15 @@ export function sourceOf(connection: Origin): string {
   // A connection of TCP that was reset has no address either.
   const { _handle } = connection as { readonly _handle?: object | null };
   return _handle?.constructor?.name === 'Pipe' ? HERE : '';
+}
+
+/** Checks for a connection that a program gives. */
+export function checkOrigin(name: string, connection: Origin): Origin {
+  const { remoteAddress } = checkObject(name, connection);
+  if (remoteAddress === undefined) return connection;
+  const [ip = ''] = checkString(`${name}.remoteAddress`, remoteAddress).split('%');
+  if (isIP(ip) === 0) throw invalidArgValue(`${name}.remoteAddress`, 'must be an IP address');
+  return connection;
 }
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'via'];

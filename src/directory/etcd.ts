@@ -1,5 +1,6 @@
-import { checkObject, checkOptions, checkString, namesOf } from '../base/checks.js';
+import { checkObject, checkOptions, checkString, checkText, namesOf } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isArray } from '../base/objects.js';
 import { bytes, EtcdClient, textOf } from './etcd-client.js';
 import { entryOf, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
@@ -71,17 +72,17 @@ class EtcdStore implements DirectoryStore {
   readonly #leases = new Map<string, Lease>();
 
   constructor(options: Partial<EtcdDirectoryOptions>) {
-    const { prefix = '/libfabric', username, password = '', tls } = options;
+    const { prefix = '/libfabric', username, password, tls } = options;
+    if (password !== undefined) checkString('options.password', password);
+    if (password !== undefined && username === undefined)
+      throw invalidArgValue('options.password', 'needs options.username');
     this.#prefix = checkString('options.prefix', prefix);
     this.#client = new EtcdClient({
       endpoints: endpointsOf(options.endpoints),
       user:
         username === undefined
           ? undefined
-          : {
-              name: checkString('options.username', username),
-              password: checkString('options.password', password),
-            },
+          : { name: checkText('options.username', username), password: password ?? '' },
       tls: tls === undefined ? {} : checkObject('options.tls', tls),
     });
     this.name = `etcd at ${this.#client.host}`;
@@ -184,13 +185,16 @@ class EtcdStore implements DirectoryStore {
 }
 
 function endpointsOf(given: unknown): URL[] {
-  const all = typeof given === 'string' ? [given] : given;
-  if (!Array.isArray(all) || all.length === 0) {
+  if (typeof given === 'string') return [endpointOf('options.endpoints', given)];
+  if (!isArray(given))
     throw invalidArgType('options.endpoints', 'a URL or an array of URLs', given);
-  }
-  return all.map((text) => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-    throw invalidArgValue('options.endpoints', "must be URLs, such as 'http://10.0.0.2:2379'");
-  });
+  if (given.length === 0) throw invalidArgValue('options.endpoints', 'is empty');
+  return Array.from(given, (each, i) => endpointOf(`options.endpoints[${i}]`, each));
+}
+
+function endpointOf(name: string, given: unknown): URL {
+  const text = checkString(name, given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+  throw invalidArgValue(name, "must be a URL, such as 'http://10.0.0.2:2379'");
 }

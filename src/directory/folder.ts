@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkString } from '../base/checks.js';
+import { checkText } from '../base/checks.js';
 import { isName } from '../base/directory.js';
 import { entryOf, MAX_RECORD, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
@@ -18,7 +18,7 @@ export class FolderDirectory extends StoredDirectory {
    * @throws TypeError, RangeError for invalid arguments.
    */
   constructor(folder: string, options: StoredDirectoryOptions = {}) {
-    super(new FolderStore(checkString('folder', folder)), options);
+    super(new FolderStore(checkText('folder', folder)), options);
   }
 }
 

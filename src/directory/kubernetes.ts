@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { checkInteger, checkOptions, checkString, MAX_PORT, namesOf } from '../base/checks.js';
+import { checkInteger, checkOptions, checkText, MAX_PORT, namesOf } from '../base/checks.js';
 import { invalidArgType } from '../base/errors.js';
 import { Agents, askJson, MalformedError } from './http.js';
 import { OwnEntries } from './own-entries.js';
@@ -94,9 +94,9 @@ class PodStore implements DirectoryStore {
       throw invalidArgType('options.resolve', 'a function', resolve);
     }
     this.#own = own;
-    this.#service = checkString('options.service', options.service);
+    this.#service = checkText('options.service', options.service);
     this.#port = checkInteger('options.port', options.port, 1, MAX_PORT);
-    this.#host = host === undefined ? undefined : checkString('options.host', host);
+    this.#host = host === undefined ? undefined : checkText('options.host', host);
     this.#listens = listen;
     this.#resolve = resolve;
     this.name = `the pods of ${this.#service}`;

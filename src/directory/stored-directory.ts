@@ -1,6 +1,12 @@
 import { checkSignal } from '../base/abort-signals.js';
 import { Arrivals, Reader } from '../base/arrivals.js';
-import { checkMilliseconds, checkOptions, MAX_MILLISECONDS, namesOf } from '../base/checks.js';
+import {
+  checkMilliseconds,
+  checkOptions,
+  checkText,
+  MAX_MILLISECONDS,
+  namesOf,
+} from '../base/checks.js';
 import { describes, uncloneable } from '../base/describe.js';
 import {
   checkEntry,
@@ -11,7 +17,8 @@ import {
   ttlOf,
   type WatchOptions,
 } from '../base/directory.js';
-import { closed } from '../base/errors.js';
+import { closed, invalidArgType } from '../base/errors.js';
+import { isRevoked } from '../base/objects.js';
 import { within } from '../base/wait-options.js';
 import { CheckedStore } from './checked-store.js';
 import { failed } from './errors.js';
@@ -58,7 +65,7 @@ export class StoredDirectory implements Directory, AsyncDisposable {
       options,
       namesOf<StoredDirectoryOptions>({ interval: 1 }),
     );
-    this.#store = new CheckedStore(store);
+    this.#store = new CheckedStore(checkStore(store));
     this.name = store.name;
     this.#interval = checkInterval(interval);
     this.#leases = new Leases(this.#store);
@@ -183,6 +190,20 @@ describes(
     closed,
   }),
 );
+
+const CALLS = ['put', 'remove', 'list', 'close'] as const;
+
+function checkStore(given: unknown): DirectoryStore {
+  const store = (isRevoked(given) ? undefined : (given ?? undefined)) as
+    | Partial<DirectoryStore>
+    | undefined;
+  if (!CALLS.every((call) => typeof store?.[call] === 'function'))
+    throw invalidArgType('store', `an object with ${CALLS.join('(), ')}()`, given);
+  checkText('store.name', store?.name);
+  if (store?.follow !== undefined && typeof store.follow !== 'function')
+    throw invalidArgType('store.follow', 'a function', store.follow);
+  return store as DirectoryStore;
+}
 
 function checkInterval(interval: unknown): number {
   return checkMilliseconds('options.interval', interval, 1);

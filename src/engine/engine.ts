@@ -88,7 +88,7 @@ export class Engine {
       opened.submissions,
       (milliseconds) => {
         if (milliseconds > 50 && native.domainOverdue(opened.handle, milliseconds))
-          throw unresponsive('');
+          throw unresponsive('progress');
         makeRoom(opened.number);
       },
       () => wake(opened.number),
@@ -342,7 +342,7 @@ export class Engine {
   #settleAll(): void {
     const failure = {
       errno: errnoByCode.FI_ECANCELED,
-      syscall: '',
+      syscall: 'fi_close',
       text: 'the domain was closed',
       provErrno: 0,
     };

@@ -145,6 +145,7 @@ export async function rejectLater(failure: Failure, promise: Promise<unknown>): 
 /** The error for an engine thread that is stuck in a provider call. */
 export function unresponsive(syscall: string): FabricError {
   const detail = 'the provider does not return from a call';
-  const hint = 'close the domain, which leaks it, and open another one, or end the process';
+  const hint =
+    'close the domain or the transfer engine, which leaks it, and open another one, or end the process';
   return new FabricError(errnoByCode.FI_ETIMEDOUT, syscall, { detail, hint }, unresponsive);
 }

@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkObject, checkOptions } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { FabricError, invalidArgType } from '../base/errors.js';
-import { type Origin, sourceOfRequest } from '../base/origin.js';
+import { checkOrigin, type Origin, sourceOfRequest } from '../base/origin.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
 import { checkEngine } from './check-engine.js';
 import { checkRequest, checkResponse, checkTokens } from './check-messages.js';
@@ -137,7 +137,7 @@ const sessionOf = (request: IncomingMessage | Http2ServerRequest): EventEmitter 
 // The socket of a request of HTTP/2 is a proxy.
 function connectionOf(request: IncomingMessage | Http2ServerRequest): Origin {
   const { socket } = request;
-  if (typeof socket === 'object' && socket !== null) return socket;
+  if (typeof socket === 'object' && socket !== null) return checkOrigin('request.socket', socket);
   throw invalidArgType('request', 'a request with a connection', request);
 }
 

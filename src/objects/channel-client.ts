@@ -14,7 +14,12 @@ import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
 import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
 
-/** Asks a server for a channel. Undefined if it offers none. @param signal ends the question. */
+/**
+ * Asks a server for a channel. Undefined if it offers none.
+ *
+ * @param timeout of its calls, in milliseconds.
+ * @param signal ends the question.
+ */
 export async function openChannel(
   base: URL,
   fields: Readonly<Record<string, string>>,
@@ -67,6 +72,7 @@ export class ChannelExchange implements Exchange {
   readonly #timeout: number;
   readonly #calls = new Map<number, Deferred<Answer>>();
   readonly #timeouts = new Timeouts<number>((id) => this.#expire(id), false);
+  readonly #ending = new AbortController();
   #lastId = 0;
 
   /** @param timeout of its calls, in milliseconds. */
@@ -83,6 +89,7 @@ export class ChannelExchange implements Exchange {
       closed: (error) => {
         const reason = error ?? connectionError('ECONNRESET', 'the channel was closed', 'read');
         for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
+        this.#ending.abort(reason);
       },
     });
     this.#link.start(head);
@@ -92,6 +99,11 @@ export class ChannelExchange implements Exchange {
   /** Whether it has ended. */
   get closed(): boolean {
     return this.#link.closed;
+  }
+
+  /** Aborts when it ends, with the error of its calls. */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
   }
 
   #answered(bytes: Buffer): void {

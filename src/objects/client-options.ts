@@ -1,17 +1,29 @@
 // What the calls of a client take, and how it is checked.
+import type { FileHandle } from 'node:fs/promises';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { types } from 'node:util';
 import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
   checkInteger,
+  checkObject,
   checkOptions,
   checkString,
   namesOf,
   oneOf,
 } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
-import { isInstance, isRevoked } from '../base/objects.js';
+import { isInstance } from '../base/objects.js';
+import { isBufferView } from '../base/views.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
+import type { FileRange } from '../transfer/streams/file-range.js';
+import {
+  type ByteSource,
+  type SourceKind,
+  type StreamSource,
+  sourceOf,
+} from '../transfer/streams/sources.js';
 import type { TransferEngine } from '../transfer/transfer-engine.js';
 import type { ChecksumAlgorithm } from './checksums.js';
 import type { ObjectInfo } from './get.js';
@@ -28,7 +40,7 @@ export interface ObjectClientOptions {
   /** Sends the requests instead of node:http. */
   readonly fetch?: typeof fetch;
   /** Headers of all requests, such as `authorization`. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | Headers;
   /**
    * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
    * several requests.
@@ -79,8 +91,12 @@ export type ObjectBody =
   | SharedArrayBuffer
   | TransferMemory
   | MemoryPart
-  | AsyncIterable<Uint8Array>
-  | ReadableStream<Uint8Array>;
+  | AsyncIterable<string | Uint8Array | ArrayBuffer>
+  | Iterable<string | Uint8Array | ArrayBuffer>
+  | ReadableStream<string | Uint8Array | ArrayBuffer>
+  | Blob
+  | FileHandle
+  | FileRange;
 
 export const CLIENT = namesOf<ObjectClientOptions>({
   engine: 1,
@@ -113,6 +129,24 @@ export function baseOf(url: string | URL): URL {
   if (base.pathname === '/' || base.search || base.hash || base.username)
     throw invalidArgValue('url', 'must be that of a bucket: http://server:8080/bucket');
   return base;
+}
+
+/** Checks the headers of requests, and copies them. */
+export function checkFields(headers: unknown): Record<string, string> {
+  const fields: Record<string, string> = {};
+  const given = isInstance(headers, Headers) ? Object.fromEntries(headers) : (headers as object);
+  for (const [name, value] of Object.entries(checkObject('options.headers', given))) {
+    const where = `options.headers['${name.slice(0, 64)}']`;
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, checkString(where, value));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw code?.startsWith('ERR_INVALID_ARG') ? error : invalidArgValue(where, 'is not a header');
+    }
+    fields[name] = value as string;
+  }
+  return fields;
 }
 
 const text = (name: string, value: unknown) =>
@@ -156,10 +190,19 @@ export function conditionFields({
   };
 }
 
-/** The bytes of a body. Undefined for a stream. */
+/** The bytes of a body. Undefined for a source of bytes. */
 export function bytesOf(body: ObjectBody): Uint8Array | undefined {
   if (typeof body === 'string') return Buffer.from(body);
-  const isObject = typeof body === 'object' && body !== null && !isRevoked(body);
-  if (isObject && Symbol.asyncIterator in body) return undefined;
-  return checkBytes('body', body);
+  const isBytes = types.isAnyArrayBuffer(body) || isBufferView(body);
+  return isBytes ? checkBytes('body', body) : undefined;
 }
+
+const BODY: SourceKind = {
+  expected:
+    'text, bytes, memory of the engine, a stream or an iterable of text and bytes, a Blob, a FileHandle, or { file, start, end }',
+  bytesOf: (part) => (typeof part === 'string' ? Buffer.from(part) : part),
+};
+
+/** @throws TypeError ERR_INVALID_ARG_TYPE. */
+export const sourceOfBody = (body: ObjectBody): ByteSource =>
+  sourceOf('body', body as StreamSource, BODY);

@@ -2,15 +2,17 @@ import { checkSignal } from '../base/abort-signals.js';
 import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
-import { isInstance } from '../base/objects.js';
+import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
+import type { ByteSource } from '../transfer/streams/sources.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
 import {
   baseOf,
   bytesOf,
   CLIENT,
   checkAlgorithm,
+  checkFields,
   checkList,
   checkRange,
   conditionFields,
@@ -26,6 +28,7 @@ import {
   OF_READ,
   type PutOptions,
   type ReadOptions,
+  sourceOfBody,
   TIMEOUT,
 } from './client-options.js';
 import { Connection, errorOf } from './connection.js';
@@ -40,7 +43,7 @@ import {
 } from './get.js';
 import { encodedKey, wrongKey } from './keys.js';
 import { type ListOptions, listEntries, type ObjectEntry } from './list.js';
-import { type PutResult, Putting } from './put.js';
+import { type Placed, type PutResult, Putting } from './put.js';
 
 const UNCLONEABLE = uncloneable('an ObjectClient belongs to its thread: make another one there');
 
@@ -80,13 +83,13 @@ export class ObjectClient {
       throw invalidArgType('options.pool', 'a MemoryPool', pool);
     if (pool !== undefined && engine === undefined)
       throw invalidArgValue('options.pool', 'needs options.engine');
-    if (fetch !== undefined && typeof fetch !== 'function')
+    if (fetch !== undefined && (typeof fetch !== 'function' || isRevoked(fetch)))
       throw invalidArgType('options.fetch', 'a function', fetch);
     this.url = base.href;
     this.#path = base.pathname;
     this.#engine = engine;
     this.#connection = new Connection(base, {
-      ...{ engine, pool, fetch, headers },
+      ...{ engine, pool, fetch, headers: checkFields(headers) },
       timeout: checkMilliseconds('options.timeout', timeout, 1),
     });
   }
@@ -164,10 +167,11 @@ export class ObjectClient {
   async lease(key: string, pool: MemoryPool, options: ReadOptions = {}): Promise<MemoryLease> {
     if (!isInstance(pool, MemoryPool)) throw invalidArgType('pool', 'a MemoryPool', pool);
     const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
-    const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
+    const way = await this.#connection.way();
+    const getting = new Getting(this.#connection, way, wanted);
     const found = await getting.find();
     const length = found.range.end - found.range.start;
-    const lease = await pool.acquire(length, this.#connection.waitFor(wanted));
+    const lease = await this.#connection.acquire(pool, length, way, wanted.signal);
     try {
       await getting.into(found, lease);
       return lease;
@@ -178,8 +182,8 @@ export class ObjectClient {
   }
 
   /**
-   * Puts an object. Others see the old object or the new one. Streams of more bytes than a buffer become a multipart
-   * upload.
+   * Puts an object. Others see the old object or the new one. Streams, files and blobs of more bytes than a buffer become a
+   * multipart upload. A put() that fails ends its source: it destroys a stream, and calls return() of an iterator.
    *
    * @throws ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
    * reason of the signal. Then the object is as it was, unless the answer was lost.
@@ -196,11 +200,25 @@ export class ObjectClient {
     const part = partOf(body);
     checkReadable(part, checksum);
     const bytes = part ? undefined : bytesOf(body);
+    if (part === undefined && bytes === undefined)
+      return this.#putSource(sourceOfBody(body), placed);
     const way = await this.#connection.way();
     const putting = new Putting(this.#connection, way, placed);
     if (part) return putting.memory(part);
-    if (bytes === undefined) return putting.stream(body as AsyncIterable<Uint8Array>);
-    return putting.bytes(bytes, (long) => (this.#engine as TransferEngine).register(long));
+    return putting.bytes(bytes as Uint8Array, (long) =>
+      (this.#engine as TransferEngine).register(long),
+    );
+  }
+
+  async #putSource(source: ByteSource, placed: Placed): Promise<PutResult> {
+    try {
+      await source.check?.();
+      const way = await this.#connection.way();
+      return await new Putting(this.#connection, way, placed).stream(source);
+    } catch (error) {
+      source.cancel(error);
+      throw error;
+    }
   }
 
   /** Describes an object. @throws ObjectError NoSuchKey, PreconditionFailed, NotModified. */

@@ -1,10 +1,10 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
+import { FirstAbort, onAbort } from '../base/abort-signals.js';
 import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
 import { closed } from '../base/errors.js';
-import type { WaitOptions } from '../base/wait-options.js';
 import { ADDRESS } from '../http/headers.js';
-import type { MemoryPool, RemoteEngine, TransferEngine } from '../transfer/index.js';
+import type { MemoryLease, MemoryPool, RemoteEngine, TransferEngine } from '../transfer/index.js';
 import type { PeerHolder } from '../transfer/peer-at.js';
 import { type ChannelExchange, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
@@ -31,6 +31,8 @@ export interface ConnectionOptions {
 export interface Way {
   readonly exchange: Exchange;
   readonly fabric: ClientFabric | undefined;
+  /** Aborts when the way ends. Undefined if each request has a connection of its own. */
+  readonly ended?: AbortSignal | undefined;
 }
 
 export class Connection {
@@ -52,9 +54,24 @@ export class Connection {
     this.#pool = options.pool;
   }
 
-  /** How long a call waits for a buffer. */
-  waitFor({ signal }: { readonly signal: AbortSignal | undefined }): WaitOptions {
-    return { timeout: this.#options.timeout, signal: signal ?? this.#closing.signal };
+  /** What ends a call: its signal, close(), and the end of its way. */
+  endOf({ ended }: Way, signal: AbortSignal | undefined): FirstAbort {
+    return new FirstAbort([signal, this.#closing.signal, ended]);
+  }
+
+  /** A buffer of a pool, unless the call ends first. */
+  async acquire(
+    pool: MemoryPool,
+    length: number,
+    way: Way,
+    signal: AbortSignal | undefined,
+  ): Promise<MemoryLease> {
+    const end = this.endOf(way, signal);
+    try {
+      return await pool.acquire(length, { timeout: this.#options.timeout, signal: end.signal });
+    } finally {
+      end.end();
+    }
   }
 
   get closed(): boolean {
@@ -95,7 +112,10 @@ export class Connection {
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
     this.#channel = await openChannel(this.#base, headers, timeout, signal);
     if (signal.aborted) this.#channel?.close();
-    return { exchange: this.#channel ?? this.#http, fabric };
+    const ended = this.#channel?.ended;
+    // What is open with a server that has died should not wait for its silence.
+    if (ended && !signal.aborted) onAbort(ended, () => this.closed || server.doubt());
+    return { exchange: this.#channel ?? this.#http, fabric, ended };
   }
 
   /** Sends a request. */

@@ -2,6 +2,8 @@
 
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+import { invalidArgType } from '../base/errors.js';
+import { isRevoked } from '../base/objects.js';
 import { ifStillIdle, TimeLimit } from '../base/time-limit.js';
 import { connectionError } from '../net/errors.js';
 
@@ -109,6 +111,16 @@ function collect(response: IncomingMessage, method: string): Promise<Uint8Array>
   });
 }
 
+function checkResponse(response: unknown): void {
+  const given = isRevoked(response) ? {} : Object(response);
+  const { status, headers, arrayBuffer } = given as Partial<Response>;
+  const isResponse =
+    typeof status === 'number' &&
+    typeof Object(headers)[Symbol.iterator] === 'function' &&
+    typeof arrayBuffer === 'function';
+  if (!isResponse) throw invalidArgType('the result of options.fetch()', 'a Response', response);
+}
+
 /** Requests by a function of the program. */
 export class FetchExchange implements Exchange {
   readonly #origin: string;
@@ -129,6 +141,7 @@ export class FetchExchange implements Exchange {
         ...(body && { body }),
         signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       });
+      checkResponse(response);
       const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
       return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };
     } finally {

@@ -2,6 +2,8 @@
 // else of this module makes offers or transfers.
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { countAsHandled } from '../base/cancellation.js';
+import { endsWith } from '../base/ends.js';
 import { FabricError } from '../base/errors.js';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
 import { Clients, type ClientsOptions, type Meeting } from '../http/clients.js';
@@ -187,7 +189,8 @@ export class ClientFabric {
    * Offers memory for a request, which gets the headers.
    *
    * @param access of the server: 'write' for a GET, 'read' for a PUT.
-   * @returns the answer, when no copy can be in flight any more.
+   * @returns the answer, when no copy can be in flight any more. If the connection of the request ends before the answer,
+   * rejects at once: released() of the error resolves when no copy can be in flight.
    */
   async offering(
     part: MemoryPart,
@@ -205,6 +208,7 @@ export class ClientFabric {
       }),
     );
     let isAnswered = false;
+    let isCutOff = false;
     try {
       const answer = await request({
         [ADDRESS]: this.#engine.address,
@@ -214,14 +218,25 @@ export class ClientFabric {
       const hasMoved = access === 'write' && answer.status < 300;
       if (hasMoved) await Promise.all(offers.map(({ arrived }) => arrived));
       return answer;
+    } catch (error) {
+      isCutOff = isConnectionError(error);
+      if (isCutOff) endsWith(error, Promise.all(offers.map(({ released }) => released)));
+      throw error;
     } finally {
       // After an abort the server ends its transfers, and with them the offers. Then no copy is in flight when the keys end.
       const ended = Promise.all(offers.map(({ released }) => released));
-      if (!isAnswered) await Promise.race([ended, sleep(END_TIMEOUT, undefined, { ref: false })]);
-      await Promise.all(offers.map((offer) => offer.close()));
+      if (!isAnswered && !isCutOff)
+        await Promise.race([ended, sleep(END_TIMEOUT, undefined, { ref: false })]);
+      const closings = Promise.all(offers.map((offer) => offer.close()));
+      if (isCutOff) countAsHandled(closings);
+      else await closings;
     }
   }
 }
+
+const CUT_OFF: readonly unknown[] = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'FI_ECONNRESET'];
+const isConnectionError = (error: unknown) =>
+  CUT_OFF.includes((error as NodeJS.ErrnoException | undefined)?.code);
 
 /** All offers. If one fails, closes the others. */
 async function allOrNone(offering: readonly Promise<Offer>[]): Promise<Offer[]> {

@@ -1,4 +1,5 @@
 // How a client gets the bytes of an object: those of a short one with the answer, those of a long one in pieces.
+import { FirstAbort } from '../base/abort-signals.js';
 import { invalidArgValue, outOfRange } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
 import { MemoryPart, TransferMemory } from '../transfer/memory.js';
@@ -152,10 +153,11 @@ export class Getting {
     const crc = new CombinedCrc();
     const coming: Promise<Piece<T>>[] = [];
     const ranges = rangesOf(found.range, fabric?.pool.size ?? PIECE);
+    const leaving = new FirstAbort([this.#wanted.signal]);
     const ask = () => {
       const next = ranges.next();
       if (next.done) return;
-      const piece = this.#piece(found, next.value, take);
+      const piece = this.#piece(found, next.value, take, leaving.signal);
       piece.catch(() => {}); // thrown in its turn
       coming.push(piece);
     };
@@ -168,6 +170,7 @@ export class Getting {
         ask();
       }
     } finally {
+      leaving.end(); // pieces that wait for a buffer
       await Promise.allSettled(coming);
     }
     this.checkStored(found, crc);
@@ -181,7 +184,13 @@ export class Getting {
       checkSame('crc64nvme', stored, crc.text, this.#wanted.key);
   }
 
-  async #piece<T>(found: Found, range: Range, take: Take<T>): Promise<Piece<T>> {
+  /** @param leaving ends the wait for a buffer. */
+  async #piece<T>(
+    found: Found,
+    range: Range,
+    take: Take<T>,
+    leaving: AbortSignal,
+  ): Promise<Piece<T>> {
     const { fabric } = this.#way;
     const at = range.start - found.range.start;
     const length = range.end - range.start;
@@ -189,7 +198,7 @@ export class Getting {
       const [bytes, checksum] = await this.#inBody(found, range);
       return { taken: take(bytes, at, true), checksum, length };
     }
-    const lease = await fabric.pool.acquire(length, this.#connection.waitFor(this.#wanted));
+    const lease = await this.#connection.acquire(fabric.pool, length, this.#way, leaving);
     try {
       const checksum = await this.#intoMemory(found, range, lease);
       return { taken: take(lease.bytes, at, false), checksum, length };

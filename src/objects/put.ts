@@ -1,9 +1,10 @@
 // How a client puts an object: a short one in the request, a long one from memory that the server reads, and a stream in the
 // parts of a multipart upload.
 import { countAsHandled } from '../base/cancellation.js';
-import { checkBytes } from '../base/checks.js';
-import { type WaitOptions, within } from '../base/wait-options.js';
+import type { MemoryLease } from '../transfer/lease.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
+import type { MemoryPool } from '../transfer/memory-pool.js';
+import type { ByteSource } from '../transfer/streams/sources.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
 import { ObjectError } from './errors.js';
@@ -116,9 +117,12 @@ export class Putting {
       return resultOf(await this.#sendBytes('', this.#placed.fields, bytes));
     const memory = await register(bytes);
     try {
-      return await this.memory(memory.slice());
-    } finally {
+      const result = await this.memory(memory.slice());
       await memory.close();
+      return result;
+    } catch (error) {
+      countAsHandled(memory.close()); // a server that was cut off may hold it for a while
+      throw error;
     }
   }
 
@@ -132,10 +136,13 @@ export class Putting {
     });
   }
 
-  /** Puts the bytes of a stream, in parts of a buffer of the pool. */
-  async stream(chunks: AsyncIterable<Uint8Array>): Promise<PutResult> {
-    const wait = this.#connection.waitFor(this.#placed);
-    const reader = new PartReader(chunks, this.#way, wait);
+  /** Puts the bytes of a source, in parts of a buffer of the pool. The caller ends the source if this fails. */
+  async stream(source: ByteSource): Promise<PutResult> {
+    const pool = this.#way.fabric?.pool;
+    const end = this.#connection.endOf(this.#way, this.#placed.signal);
+    const acquire = (length: number) =>
+      this.#connection.acquire(pool as MemoryPool, length, this.#way, end.signal);
+    const reader = new PartReader(source, pool, acquire, end.signal);
     try {
       const first = await reader.next();
       if (first === undefined || reader.ended) {
@@ -153,7 +160,8 @@ export class Putting {
         }
       });
     } finally {
-      await reader.end();
+      reader.end();
+      end.end();
     }
   }
 
@@ -221,34 +229,37 @@ export class Putting {
   }
 }
 
-const bytesOfChunk = (chunk: unknown): Uint8Array =>
-  typeof chunk === 'string' ? Buffer.from(chunk) : checkBytes('a chunk of body', chunk);
-
 const resultOf = ({ etag }: { readonly etag: string }): PutResult => ({ etag });
 
 /** A part of a stream: bytes, or a part of a lease. */
 type Filled = Uint8Array | MemoryPart;
 
 /**
- * Makes parts of the chunks of a stream. A part gets a buffer of the pool only when it is complete, because the stream may
+ * Makes parts of the bytes of a source. A part gets a buffer of the pool only when it is complete, because the source may
  * itself wait for a buffer of this pool, as that of an ObjectClient does.
  */
 class PartReader {
-  readonly #chunks: AsyncIterator<Uint8Array>;
-  readonly #way: Way;
-  readonly #wait: WaitOptions;
+  readonly #source: ByteSource;
+  readonly #pool: MemoryPool | undefined;
+  readonly #acquire: (length: number) => Promise<MemoryLease>;
+  readonly #signal: AbortSignal;
   readonly #leases = new Map<Filled, { release(): unknown }>();
   #room: Uint8Array | undefined;
-  #rest: Uint8Array = new Uint8Array();
   #ended = false;
 
-  constructor(chunks: AsyncIterable<Uint8Array>, way: Way, wait: WaitOptions) {
-    this.#chunks = chunks[Symbol.asyncIterator]();
-    this.#way = way;
-    this.#wait = wait;
+  constructor(
+    source: ByteSource,
+    pool: MemoryPool | undefined,
+    acquire: (length: number) => Promise<MemoryLease>,
+    signal: AbortSignal,
+  ) {
+    this.#source = source;
+    this.#pool = pool;
+    this.#acquire = acquire;
+    this.#signal = signal;
   }
 
-  /** Whether the stream has ended. Then next() returns undefined. */
+  /** Whether the source has ended. Then next() returns undefined. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -256,43 +267,25 @@ class PartReader {
   /** The next part. Undefined after the last one. */
   async next(): Promise<Filled | undefined> {
     if (this.#ended || !(await this.#more())) return undefined;
-    const pool = this.#way.fabric?.pool;
-    const room = this.#room ?? Buffer.allocUnsafeSlow(pool?.size ?? PART);
-    if (pool) this.#room = room;
-    let length = 0;
-    while (length < room.length && (await this.#more())) {
-      const taken = this.#rest.subarray(0, room.length - length);
-      room.set(taken, length);
-      length += taken.length;
-      this.#rest = this.#rest.subarray(taken.length);
-    }
-    if (length === room.length) await this.#more(); // to know whether it is the last one
+    const room = this.#room ?? Buffer.allocUnsafeSlow(this.#pool?.size ?? PART);
+    if (this.#pool) this.#room = room;
+    const length = await this.#source.fill(room, this.#signal, undefined);
+    if (length < room.length) this.#ended = true;
+    else await this.#more(); // to know whether it is the last one
+    if (length === 0) return undefined;
     const bytes = room.subarray(0, length);
-    if (pool === undefined) return bytes;
-    const lease = await pool.acquire(length, this.#wait);
+    if (this.#pool === undefined) return bytes;
+    const lease = await this.#acquire(length);
     lease.bytes.set(bytes);
     this.#leases.set(lease, lease);
     return lease;
   }
 
-  /** Whether there are more bytes. */
+  /** Whether there may be more bytes. */
   async #more(): Promise<boolean> {
-    while (this.#rest.length === 0 && !this.#ended) {
-      const { done, value } = await this.#nextChunk();
-      if (done) this.#ended = true;
-      else this.#rest = bytesOfChunk(value);
-    }
-    return this.#rest.length > 0;
-  }
-
-  /** The next chunk. A source that is silent keeps no call that was aborted. */
-  async #nextChunk(): Promise<IteratorResult<Uint8Array>> {
-    const { signal } = this.#wait;
-    signal?.throwIfAborted();
-    const next = this.#chunks.next();
-    if (signal === undefined) return next;
-    countAsHandled(next);
-    return within(next, { signal, timeout: undefined }, 'put');
+    const isMore = await this.#source.ready(this.#signal);
+    this.#ended = !isMore;
+    return isMore;
   }
 
   /** The bytes of a part are not needed any more. */
@@ -301,12 +294,8 @@ class PartReader {
     this.#leases.delete(part);
   }
 
-  async end(): Promise<void> {
+  /** No part is needed any more. */
+  end(): void {
     for (const part of this.#leases.keys()) this.free(part);
-    if (this.#ended) return;
-    const returned = Promise.resolve(this.#chunks.return?.());
-    if (this.#wait.signal?.aborted)
-      countAsHandled(returned); // the source may be silent
-    else await returned;
   }
 }

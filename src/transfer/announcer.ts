@@ -4,6 +4,9 @@ import { fellBack, type Owner, peerChanged, railChanged, railError } from './cha
 import { EngineEvents, type RailEvent } from './engine-events.js';
 import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
+import { STUCK } from './stuck-rails.js';
+
+const STALLED = RAIL_STATES.indexOf('stalled');
 
 /** Announces a fallback, and changes and errors of rails and peers: as events of the engine and on the channels. */
 export class Announcer {
@@ -39,6 +42,19 @@ export class Announcer {
     const event = { type: 'peer', peer, state: peer.state, reason } as const;
     this.events.emit(event);
     if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#owner.engine });
+  }
+
+  /** The thread of a rail does not return from a call of the provider, or goes on. */
+  railStuck(index: number, rail: Rail): void {
+    const before = RAIL_STATES.indexOf(rail.announced);
+    const isUp = !rail.isStuck && rail.announced === 'stalled';
+    this.railChanged(
+      index,
+      rail,
+      rail.isStuck ? STALLED : isUp ? 0 : before,
+      rail.isStuck ? STUCK : '',
+      undefined,
+    );
   }
 
   /** @param code the index of the state in RAIL_STATES. */

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
+import { MAX_MILLISECONDS } from '../base/checks.js';
 import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
 import { Activity } from './activity.js';
@@ -16,7 +17,7 @@ import { engineClosed, errnoOf, peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
-import type { Membership } from './membership.js';
+import { lookForMembers, type Membership } from './membership.js';
 import type { TransferMemory } from './memory.js';
 import type { MemoryPool } from './memory-pool.js';
 import { NativeEvents } from './native-events.js';
@@ -29,6 +30,7 @@ import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import type { Settings } from './settings.js';
 import { Streams } from './streams/streams.js';
+import { StuckRails } from './stuck-rails.js';
 import type { Transfer } from './transfer.js';
 
 const CLOSE_MESSAGE_TIMEOUT = 250; // ms
@@ -97,8 +99,13 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   });
   const notifications = new Notifications(events.waiting);
   const barriers = new Barriers(events.waiting);
-  const streams = new Streams(events.waiting, (options) => owner.engine.pool(options));
-  const inbox = new Inbox(peers, notifications, barriers, streams);
+  const streams: Streams = new Streams(
+    events.waiting,
+    (options) => owner.engine.pool(options),
+    (identity): RemoteEngine | undefined =>
+      parts.isOpen ? parts.meeting.again(identity) : undefined,
+  );
+  const inbox = new Inbox(peers, notifications, barriers, streams, () => lookForMembers(parts));
   const activity = new Activity(owner, queue, events, notifications);
   const handle = withoutContext(() =>
     native.transferEngine(identity, settings.native, events.deliver),
@@ -107,9 +114,18 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
   const announcer = new Announcer(owner, () => statesOf(handle, rails));
   const liveness = new Liveness(settings.liveness, {
     deaf: () => native.transferRegisters(handle),
+    blocked: (passed) => {
+      stuck.check(passed);
+      return stuck.reason;
+    },
     heard: (peer) => native.transferHeard(peer.handle),
     probe: (peer) => native.transferProbe(handle, peer.handle),
     change: (peer, state, reason) => peerChanged(parts, peer, state, reason),
+  });
+  const stuck = new StuckRails(rails, (index, rail) => {
+    // Calls that need the rail's thread then wait for 0.1 s, not for 10 s.
+    if (rail.isStuck) native.domainOverdue(rail.handle, MAX_MILLISECONDS);
+    announcer.railStuck(index, rail);
   });
   beginRails(handle, rails, announcer);
 
@@ -132,6 +148,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     liveness,
     isOpen,
   };
+  const meeting = new Peers(peers, { context, rails, inbox, maps, rdma });
   const parts: EngineParts = {
     settings,
     rails,
@@ -158,7 +175,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     queue,
     liveness,
     peers,
-    meeting: new Peers(peers, { context, rails, inbox, maps, rdma }),
+    meeting,
     memories: new Set(),
     pools: new Set(),
     memberships: new Set(),

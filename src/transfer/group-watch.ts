@@ -18,6 +18,7 @@ export class GroupWatch {
   readonly #changed: (entries: readonly DirectoryEntry[]) => void;
   readonly #view = new DirectoryView();
   #limit: TimeLimit | undefined;
+  #last: readonly DirectoryEntry[] = [];
 
   constructor(
     directory: Directory,
@@ -57,14 +58,27 @@ export class GroupWatch {
     this.#limit?.clear();
   }
 
+  /** Adds what a lookup has found, which the watch may report later. */
+  add(entries: readonly DirectoryEntry[]): void {
+    this.#view.add(this.#leased(entries), performance.now());
+    this.#show();
+  }
+
   #update(entries: readonly DirectoryEntry[]): void {
+    this.#last = entries;
+    this.#view.update(this.#leased(entries), performance.now());
+    this.#show();
+  }
+
+  #leased(entries: readonly DirectoryEntry[]) {
+    return Array.from(entries, (entry) => ({ ...entry, ttl: this.#ttl }));
+  }
+
+  #show(): void {
     this.#limit?.clear();
-    const now = performance.now();
-    const leased = Array.from(entries, (entry) => ({ ...entry, ttl: this.#ttl }));
-    this.#view.update(leased, now);
-    const left = this.#view.graceLeft(now);
+    const left = this.#view.graceLeft(performance.now());
     this.#limit = Number.isFinite(left)
-      ? new TimeLimit(left, () => this.#update(entries)).unref()
+      ? new TimeLimit(left, () => this.#update(this.#last)).unref()
       : undefined;
     this.#changed(this.#view.list());
   }

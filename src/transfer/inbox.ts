@@ -6,6 +6,7 @@ import { Once } from './once.js';
 import { messagesOf } from './packet.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { Streams } from './streams/streams.js';
+import { UnknownSenders } from './unknown-senders.js';
 
 // If a peer has this many unread messages, it must wait. It may still have one more window in flight.
 const ROOM = 4096;
@@ -28,6 +29,15 @@ class Sender {
   }
 }
 
+/** A packet that has arrived for the first time. */
+interface Packet {
+  readonly from: bigint;
+  readonly sender: Sender;
+  readonly sequence: number;
+  readonly channel: Channel;
+  readonly messages: readonly Uint8Array[];
+}
+
 const isChannel = (value: number): value is Channel => CHANNELS.includes(value as Channel);
 
 /** The packets that arrive at an engine. Each passes once, and is confirmed to its sender when it was taken. */
@@ -37,14 +47,21 @@ export class Inbox {
   readonly #notifications: Notifications;
   readonly #barriers: Barriers;
   readonly #streams: Streams;
+  readonly #unknown: UnknownSenders<Packet>;
   #unreadOfNonPeers = 0;
 
+  /** @param look asks the directories for members that are no peers yet. Undefined if there is none. */
   constructor(
     peers: ReadonlyMap<bigint, RemoteEngine>,
     notifications: Notifications,
     barriers: Barriers,
     streams: Streams,
+    look: () => Promise<unknown> | undefined,
   ) {
+    this.#unknown = new UnknownSenders(look, (packet) => {
+      this.#unreadOfNonPeers -= packet.messages.length;
+      this.#pass(packet);
+    });
     this.#peers = peers;
     this.#notifications = notifications;
     this.#barriers = barriers;
@@ -56,9 +73,21 @@ export class Inbox {
     if (messages === undefined || !isChannel(channel)) return;
     const sender = this.#senderOf(from);
     if (!sender.once[channel].isNew(sequence)) return;
+    const arrived = { from, sender, sequence, channel, messages };
+    if (this.#peers.has(from)) this.#pass(arrived);
+    else if (this.#unreadOfNonPeers >= MAX_UNREAD) {
+      if (channel === Channel.Program) this.#notifications.drop(messages.length, MAX_UNREAD);
+    } else if (this.#unknown.hold(from, arrived)) this.#unreadOfNonPeers += messages.length;
+    else this.#pass(arrived);
+  }
+
+  #pass({ from, sender, sequence, channel, messages }: Packet): void {
     const peer = this.#peers.get(from);
     if (channel !== Channel.Program) {
-      if (peer === undefined) return;
+      if (peer === undefined) {
+        if (channel === Channel.Stream) this.#streams.arrivedFromStranger(from, messages);
+        return;
+      }
       for (const bytes of messages) {
         if (channel === Channel.Group) this.#barriers.arrived(from, bytes);
         else this.#streams.arrived(peer, bytes);
@@ -71,10 +100,6 @@ export class Inbox {
   }
 
   #fromStranger(messages: readonly Uint8Array[], sender: Sender): void {
-    if (this.#unreadOfNonPeers >= MAX_UNREAD) {
-      this.#notifications.drop(messages.length, MAX_UNREAD);
-      return;
-    }
     this.#unreadOfNonPeers += messages.length;
     const wasRead = () => {
       this.#unreadOfNonPeers -= 1;
@@ -126,6 +151,7 @@ export class Inbox {
 
   /** Called when a sender becomes a peer. Confirms its packets that have arrived before. */
   known(peer: RemoteEngine): void {
+    this.#unknown.known(peer.identity);
     const sender = this.#senders.get(peer.identity);
     if (sender === undefined) return;
     for (const channel of CHANNELS) {

@@ -42,6 +42,8 @@ export class Life {
 export interface LivenessActions {
   /** Returns whether this engine cannot read what comes. */
   deaf(): boolean;
+  /** The milliseconds `passed` since the last call while something is open. Returns why nothing comes from any peer, if known. */
+  blocked(passed: number): string | undefined;
   /** Returns whether something has come from the peer since the last call. */
   heard(peer: RemoteEngine): boolean;
   /** Asks the peer for a sign of life. */
@@ -64,6 +66,7 @@ export class Liveness {
   readonly #watched = new Set<RemoteEngine>();
   #timer: NodeJS.Timeout | undefined;
   #checkedAt = 0;
+  #blocked: string | undefined;
 
   /** @param limit milliseconds without a sign of life until a peer is lost. Infinity: silence shows nothing. */
   constructor(limit: number, actions: LivenessActions) {
@@ -93,6 +96,7 @@ export class Liveness {
     const most = this.#actions.deaf() ? 0 : 2 * this.#interval;
     const passed = Math.min(now - this.#checkedAt, most);
     this.#checkedAt = now;
+    this.#blocked = this.#actions.blocked(passed);
     for (const peer of this.#watched) {
       if (this.#isOf(peer)) this.#checkPeer(peer, passed);
       else {
@@ -117,15 +121,19 @@ export class Liveness {
     if (life.cut !== undefined && life.cutFor >= this.#cutTimeout) {
       this.#lose(peer, `no rail reaches it: ${life.cut}`, false);
     } else if (life.quiet > this.#lostAfter) {
-      this.#lose(peer, silence(life.quiet), true);
+      this.#lose(peer, this.#silence(life.quiet), true);
     } else if (life.quiet > this.#silentAfter && peer.state === 'connected') {
-      this.#actions.change(peer, 'silent', silence(life.quiet));
+      this.#actions.change(peer, 'silent', this.#silence(life.quiet));
     }
     life.checks = life.quiet === 0 ? 0 : life.checks + 1;
     const mayProbe = this.#limit !== Number.POSITIVE_INFINITY && life.open > 0;
     if (mayProbe && life.checks > 0 && life.checks % CHECKS_PER_PROBE === 0) {
       this.#actions.probe(peer);
     }
+  }
+
+  #silence(quiet: number): string {
+    return this.#blocked === undefined ? silence(quiet) : `${silence(quiet)}: ${this.#blocked}`;
   }
 
   #lose(peer: RemoteEngine, reason: string, wasSilent: boolean): void {

@@ -5,6 +5,7 @@ import { Deferred } from '../base/deferred.js';
 import { uncloneable } from '../base/describe.js';
 import { checkDirectory, checkName, checkTtl, type Directory } from '../base/directory.js';
 import { closed, invalidState } from '../base/errors.js';
+import { SharedRuns } from '../base/shared-runs.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import { identityText } from './address.js';
 import type { EngineParts } from './engine-parts.js';
@@ -23,6 +24,8 @@ const NAMES = namesOf<JoinOptions>({ signal: 1, timeout: 1, ttl: 1 });
 const TIMEOUT = 30_000; // ms
 const LEAVE_TIMEOUT = 15_000; // ms
 const CLOSE_TIMEOUT = 1000; // ms
+// Milliseconds that a message of an engine that is no peer waits for the directory.
+const LOOK_TIMEOUT = 2000;
 const UNCLONEABLE = uncloneable(
   'a Membership belongs to its engine: open another engine there, and let it join',
 );
@@ -37,6 +40,8 @@ export class Membership {
   readonly #directory: Directory;
   readonly #members: Members;
   readonly #ending = new AbortController();
+  readonly #looks = new SharedRuns(() => this.#look());
+  #watch: GroupWatch | undefined;
   #leaving: Promise<void> | undefined;
 
   /** @internal */
@@ -89,11 +94,24 @@ export class Membership {
       this.#members.update(entries);
       first.resolve();
     });
+    this.#watch = watch;
     const { signal } = this.#ending;
     signal.addEventListener('abort', () => first.resolve(), { once: true });
     void watch.run(signal);
     void this.#follow();
     await first.promise;
+  }
+
+  /** @internal Asks the directory for members that its watch has not reported yet. Never rejects. */
+  async look(): Promise<void> {
+    if (this.#watch !== undefined) await this.#looks.run().catch(() => {}); // the watch warns of an outage
+  }
+
+  async #look(): Promise<void> {
+    const found = (async () => this.#directory.lookup(this.name))();
+    const wait = { signal: this.#ending.signal, timeout: LOOK_TIMEOUT, unref: true };
+    const entries = await within(found, wait, 'lookup');
+    if (!this.closed) this.#watch?.add(entries);
   }
 
   async #follow(): Promise<void> {
@@ -161,6 +179,12 @@ export async function join(
   }
   if (membership.closed) throw asCancellation(closed('the transfer engine'));
   return membership;
+}
+
+/** Asks the directories that an engine has joined for members that are no peers yet. Undefined if it has joined none. */
+export function lookForMembers({ memberships }: EngineParts): Promise<unknown> | undefined {
+  if (memberships.size === 0) return undefined;
+  return Promise.all([...memberships].map((membership) => membership.look()));
 }
 
 /** The engine closes: leaves all groups. A directory that does not answer does not delay this for long. */

@@ -4,7 +4,10 @@ import type { RemoteEngine } from './remote-engine.js';
 /** A message from another engine. */
 export interface Notification {
   readonly bytes: Uint8Array;
-  /** The sender, if this engine knows it: engine.peer(). */
+  /**
+   * The sender, if this engine knows it: by engine.peer(), or as a member of a directory that both have joined. A member is
+   * known from the moment that its join() has resolved, unless the directory cannot be reached.
+   */
   readonly from: RemoteEngine | undefined;
   /** The identity of the sender's engine. */
   readonly id: string;

@@ -11,8 +11,7 @@ import {
 import { decodeAddress, type EngineAddress, identityText } from './address.js';
 import type { EngineParts } from './engine-parts.js';
 import { errnoOf } from './errors.js';
-import type { Usable } from './peers.js';
-import type { RemoteEngine } from './remote-engine.js';
+import type { RemoteEngine, Usable } from './remote-engine.js';
 
 function decoded({ settings, provider }: EngineParts, address: string): EngineAddress {
   const found = decodeAddress(address, settings.secret);

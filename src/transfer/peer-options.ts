@@ -1,7 +1,7 @@
 // The options of engine.peer().
-import { checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { checkOptions, namesOf } from '../base/checks.js';
 import { invalidArgType } from '../base/errors.js';
-import type { Admit, Origin } from '../base/origin.js';
+import { type Admit, checkOrigin, type Origin } from '../base/origin.js';
 
 /** Options of engine.peer(). */
 export interface PeerOptions {
@@ -29,6 +29,5 @@ export function checkPeerOptions(options: PeerOptions): PeerOptions {
   const { from, admit } = checkOptions('options', options, NAMES);
   checkAdmit(admit);
   if (from === undefined) return {};
-  checkObject('options.from', from);
-  return { from, ...(admit && { admit }) };
+  return { from: checkOrigin('options.from', from), ...(admit && { admit }) };
 }

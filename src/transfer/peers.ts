@@ -7,13 +7,16 @@ import { Addresses } from './addresses.js';
 import { ForgottenPeers } from './forgotten-peers.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
-import { type PeerContext, RemoteEngine } from './remote-engine.js';
+import { type PeerContext, RemoteEngine, type Usable } from './remote-engine.js';
 
 /** Milliseconds to wait for the messages to a peer that is forgotten, or to all peers when the engine closes. */
 export const FLUSH_TIMEOUT = 1000;
 
 // The same, after messages were given up.
 const LAST_TIMEOUT = 250; // ms
+
+// The most closed peers whose addresses are kept.
+const MAX_CLOSED = 1024;
 
 /** The state of an engine that its peers need. */
 export interface PeersOptions {
@@ -26,19 +29,13 @@ export interface PeersOptions {
   readonly rdma: boolean;
 }
 
-/** What may be used of the address of a stranger. */
-export interface Usable {
-  /** By rail. */
-  readonly usable: readonly boolean[];
-  /** Whether its memory may be mapped. */
-  readonly maps: boolean;
-}
-
 /** The engines that an engine knows, by identity. */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
   readonly #forgotten = new ForgottenPeers();
+  // The addresses of the peers that were closed last, by identity.
+  readonly #closed = new Map<bigint, Pick<RemoteEngine, 'address' | 'stranger'>>();
 
   /** @param known an empty map. The inbox reads the same map. */
   constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
@@ -56,7 +53,7 @@ export class Peers {
     const known = this.#known.get(address.id);
     if (known !== undefined) {
       if (isSameAddress(known.address, address)) return known;
-      if (stranger !== undefined || !known.isStranger) throw anotherAddress(address);
+      if (stranger !== undefined || known.stranger === undefined) throw anotherAddress(address);
       countAsHandled(known.close());
     }
     const { context, rails, inbox, maps, rdma } = this.#options;
@@ -79,16 +76,33 @@ export class Peers {
       },
       address,
       handle,
-      stranger !== undefined,
+      stranger,
     );
     this.#known.set(address.id, peer);
+    this.#closed.delete(address.id);
     inbox.known(peer);
     return peer;
+  }
+
+  /** Meets a peer again that was closed lately, to answer it. Undefined if there is none. The caller holds and releases it. */
+  again(identity: bigint): RemoteEngine | undefined {
+    const closed = this.#closed.get(identity);
+    return closed && this.meet(closed.address, closed.stranger);
+  }
+
+  #keepClosed(peer: RemoteEngine): void {
+    if (peer.hasLeft || peer.hasEnded || this.#known.has(peer.identity)) return;
+    const { identity, address, stranger } = peer;
+    this.#closed.delete(identity); // the one that was closed last is the last
+    this.#closed.set(identity, { address, stranger });
+    const [oldest] = this.#closed.keys();
+    if (this.#closed.size > MAX_CLOSED) this.#closed.delete(oldest as bigint);
   }
 
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     const { context, inbox } = this.#options;
     if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
+    this.#keepClosed(peer);
     if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
     let timeout = FLUSH_TIMEOUT;
     const limit = new TimeLimit(timeout, () => {

@@ -27,6 +27,8 @@ export class Rail {
   readonly info: AnyInfo;
   /** The last state that was announced. */
   announced: RailState['state'] = 'up';
+  /** Whether its thread does not return from a call of the provider. */
+  isStuck = false;
   readonly path: RailState['path'];
   /** Null if unknown. */
   readonly numaNode: number | null;
@@ -52,6 +54,12 @@ export class Rail {
     return this.endpoint.limits.engine.handle;
   }
 
+  /** What its thread does: how often it has turned the domain, and whether it sleeps or registers memory. */
+  get activity(): { turns: bigint | number; isIdle: boolean } {
+    const { engine } = this.endpoint.limits;
+    return { turns: engine.stats().turns, isIdle: engine.asleep || !engine.open };
+  }
+
   state(index: number, counters: NativeRailCounters): RailState {
     const { fabricAttr, epAttr, nic } = this.info;
     const { state, ...counts } = counters;
@@ -65,13 +73,13 @@ export class Rail {
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
       path: this.path,
       emulated: this.path !== 'rdma' || isSoftwareNic(this.info),
-      state: RAIL_STATES[state] as RailState['state'],
+      state: state === 0 && this.isStuck ? 'stalled' : (RAIL_STATES[state] as RailState['state']),
       ...counts,
     };
   }
 }
 
-const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken';
+const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken' || rail?.isStuck;
 
 /** The rails, with undefined in place of the broken ones. If all rails are broken, returns all of them. */
 export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {

@@ -121,6 +121,13 @@ export async function allocateMemory(
   }
 }
 
+/** Checks options of allocateMemory(). */
+export function checkAllocateOptions(rails: readonly Rail[], options: AllocateMemoryOptions): void {
+  const checked = checkOptions('options', options, ALLOCATE);
+  checkAllocation(checked);
+  chosen(rails, checked.nics);
+}
+
 /** The working rails of these NICs, with undefined in place of the others. */
 function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
   if (nics === undefined) return working(rails);

@@ -33,6 +33,14 @@ const UNCLONEABLE = uncloneable(
   'a RemoteEngine belongs to its engine: send the address that it was made of, for engine.peer() there',
 );
 
+/** What may be used of the address of a stranger. */
+export interface Usable {
+  /** By rail. */
+  readonly usable: readonly boolean[];
+  /** Whether its memory may be mapped. */
+  readonly maps: boolean;
+}
+
 /** The state of an engine that its peers share. */
 export interface PeerContext {
   readonly handle: Handle<'TransferEngine'>;
@@ -84,19 +92,19 @@ export class RemoteEngine {
 
   /** @internal */
   readonly address: EngineAddress;
-  /** @internal Whether a stranger has sent the address. */
-  readonly isStranger: boolean;
+  /** @internal What may be used of the address, if a stranger has sent it. */
+  readonly stranger: Usable | undefined;
 
   /** @internal */
   constructor(
     context: PeerContext,
     address: EngineAddress,
     handle: Handle<'RemotePeer'>,
-    isStranger: boolean,
+    stranger: Usable | undefined,
   ) {
     this.#context = context;
     this.address = address;
-    this.isStranger = isStranger;
+    this.stranger = stranger;
     this.identity = address.id;
     this.id = identityText(address.id);
     this.rails = address.rails.length;
@@ -216,7 +224,7 @@ export class RemoteEngine {
 
   /**
    * Forgets the peer. New transfers and messages are refused. Streams under way fail with ERR_CLOSED, and those of
-   * the peer with FI_ECONNABORTED; those whose token was not used expire. When the transfers and messages in flight have ended, the peer's addresses are removed and the
+   * the peer with FI_ECONNABORTED; those whose token was not used expire, or end when the peer uses it, which is refused. When the transfers and messages in flight have ended, the peer's addresses are removed and the
    * promise resolves. Messages that the peer has not taken 1,000 ms later reject with
    * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
@@ -340,9 +348,13 @@ export class RemoteEngine {
    * peer is lost first.
    */
   notify(bytes: Uint8Array): Promise<void> {
-    const sent = this.send(bytes, Channel.Program);
-    this.#context.activity.notificationsSent += 1;
-    return sent;
+    try {
+      const sent = this.send(bytes, Channel.Program);
+      this.#context.activity.notificationsSent += 1;
+      return sent;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** @internal */

@@ -1,4 +1,11 @@
-import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import {
+  checkInteger,
+  checkMilliseconds,
+  checkOptions,
+  checkText,
+  namesOf,
+  oneOf,
+} from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isArray } from '../base/objects.js';
 import { isUint8Array, lengthOf } from '../base/views.js';
@@ -123,6 +130,9 @@ export function settingsOf(options: TransferEngineOptions): Settings {
   if (isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
     throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
   }
+  if (isArray(nics)) for (const [i, nic] of nics.entries()) checkText(`options.nics[${i}]`, nic);
+  for (const [name, value] of Object.entries({ provider, fabric, node }))
+    if (value !== undefined) checkText(`options.${name}`, value);
   if (require !== undefined) oneOf('options.require', require, ['rdma']);
   for (const [name, value] of Object.entries({ hmem, mapMemory })) {
     if (value !== undefined && typeof value !== 'boolean') {

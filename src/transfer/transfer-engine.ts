@@ -30,6 +30,7 @@ import { openRails, type Rail, statesOf } from './rails.js';
 import {
   type AllocateMemoryOptions,
   allocateMemory,
+  checkAllocateOptions,
   type RegisteredMemory,
   type RegisterMemoryOptions,
   registerMemory,
@@ -213,6 +214,7 @@ export class TransferEngine {
   pool(options: MemoryPoolOptions): MemoryPool {
     this.#checkOpen();
     const { size, count, name, allocation } = checkPoolOptions(options);
+    checkAllocateOptions(this.#parts.rails, allocation);
     this.#poolsMade += 1;
     const { pools } = this.#parts;
     const pool = new MemoryPool(name ?? String(this.#poolsMade), size, count, {

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 import * as root from 'libfabric';
+import * as directory from 'libfabric/directory';
 import * as efa from 'libfabric/efa';
 import * as net from 'libfabric/net';
 import * as objects from 'libfabric/objects';
@@ -10,7 +11,7 @@ import * as transfer from 'libfabric/transfer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as http from '../../dist/http/index.js';
 import { boom } from '../support/bad-input.js';
-import { methodsOf } from '../support/public-members.js';
+import { functionsWithPromises, methodsOf, returnsPromise } from '../support/public-members.js';
 
 // The declarations of ES2023 do not have them.
 const Resizable = ArrayBuffer as unknown as new (
@@ -81,12 +82,12 @@ function lackOf(error: unknown): string | undefined {
 }
 
 /** Calls, and returns what is wrong with the error. A call that succeeds, or waits, is right. */
-async function wrongOf(call: () => unknown): Promise<string | undefined> {
+async function wrongOf(call: () => unknown, rejects: boolean): Promise<string | undefined> {
   let result: unknown;
   try {
     result = call();
   } catch (error) {
-    return lackOf(error);
+    return rejects ? `threw, and should reject: ${error}` : lackOf(error);
   }
   if (result instanceof EventEmitter) {
     result.on('error', () => {});
@@ -107,12 +108,13 @@ async function wrongCalls(
   call: Call,
   valid: readonly unknown[] = [],
   length = PLACES,
+  rejects = false,
 ): Promise<string[]> {
   const places = Array.from({ length: Math.max(valid.length, length) }, (_, place) => place);
   const calls = places.flatMap((place) =>
     values.map(async ([label, make]) => {
       const before = Array.from({ length: place }, (_, i) => valid[i]);
-      const wrong = await wrongOf(() => call(...before, make()));
+      const wrong = await wrongOf(() => call(...before, make()), rejects);
       return wrong === undefined ? [] : [`argument ${place}, ${label}: ${wrong}`];
     }),
   );
@@ -123,6 +125,7 @@ type Functions = Readonly<Record<string, unknown>>;
 
 const modules: Record<string, Functions> = {
   libfabric: root,
+  'libfabric/directory': directory,
   'libfabric/efa': efa,
   'libfabric/http': http,
   'libfabric/net': net,
@@ -164,11 +167,21 @@ const closing =
 
 describe('a function that the package exports', () => {
   test.each(functions)('%s', async (_name, call) => {
-    expect(await wrongCalls(closing(call), [], Math.min(PLACES, call.length || 1))).toEqual([]);
+    const rejects = functionsWithPromises.has(/^\w+/.exec(_name)?.[0] ?? '');
+    const length = Math.min(PLACES, call.length || 1);
+    expect(await wrongCalls(rejects ? call : closing(call), [], length, rejects)).toEqual([]);
   });
 });
 
 const constructors: [string, Call][] = [
+  ['StoredDirectory', (...args) => new directory.StoredDirectory(...(args as never as [never]))],
+  ['FolderDirectory', (...args) => new directory.FolderDirectory(...(args as ['']))],
+  ['EtcdDirectory', (...args) => new directory.EtcdDirectory(...(args as never as [never]))],
+  ['RedisDirectory', (...args) => new directory.RedisDirectory(...(args as never as [never]))],
+  [
+    'KubernetesDirectory',
+    (...args) => new directory.KubernetesDirectory(...(args as never as [never])),
+  ],
   ['FabricAgent', (...args) => new net.FabricAgent(...(args as []))],
   ['FabricSocket', (...args) => new net.FabricSocket(...(args as []))],
   ['MessageSocket', (...args) => new net.MessageSocket(...(args as []))],
@@ -203,6 +216,13 @@ async function subjects() {
   const store = new objects.ObjectClient('http://127.0.0.1:1/b');
   const url = 'http://127.0.0.1:1/';
   const transferServer = http.transferServer(a as never);
+  const listed = new directory.StoredDirectory({
+    name: 'nowhere',
+    put: async () => {},
+    remove: async () => {},
+    list: async () => [],
+    close() {},
+  });
   const all: [object, Record<string, readonly unknown[]>][] = [
     [fabric, {}],
     [ep.domain, { allocate: [64, ['FI_SEND']], register: [new Uint8Array(64), ['FI_SEND']] }],
@@ -228,6 +248,7 @@ async function subjects() {
       http.transferClient(a as never, (async () => throwing()) as unknown as typeof fetch),
       { fetch: [url], received: [url] },
     ],
+    [listed, { publish: ['a', { id: 'a', address: 'a' }], withdraw: ['a'], watch: ['a'] }],
     [messages, { sendFrom: [mine], receiveInto: [mine] }],
     [
       store,
@@ -242,7 +263,14 @@ async function subjects() {
     ],
   ];
   const close = async () => {
-    await Promise.all([ep.close(), fabric.close(), a.close(), b.close(), store.close()]);
+    await Promise.all([
+      ep.close(),
+      fabric.close(),
+      a.close(),
+      b.close(),
+      store.close(),
+      listed.close(),
+    ]);
     messages.destroy();
   };
   return { all, close };
@@ -263,6 +291,7 @@ describe('the public methods of an object', () => {
   test('refuse wrong values with a code', async () => {
     const wrong: string[] = [];
     let called = 0;
+    let promising = 0;
     const ends: [object, string][] = [];
     for (const [object, valid] of opened.all) {
       const { name } = object.constructor;
@@ -275,12 +304,15 @@ describe('the public methods of an object', () => {
         }
         called += 1;
         const call = (object as Record<string, Call>)[method]!.bind(object);
-        for (const text of await wrongCalls(call, valid[method]))
+        const rejects = returnsPromise(object, method);
+        if (rejects) promising += 1;
+        for (const text of await wrongCalls(call, valid[method], PLACES, rejects))
           wrong.push(`${name}.${method}(): ${text}`);
       }
     }
     expect(wrong).toEqual([]);
     expect(called).toBeGreaterThan(60);
+    expect(promising).toBeGreaterThan(30);
     for (const [object, method] of ends.filter(([, name]) => !name.startsWith('['))) {
       const call = (object as Record<string, Call>)[method]!.bind(object);
       for (const text of await wrongCalls(call))

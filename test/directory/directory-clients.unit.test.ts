@@ -41,8 +41,12 @@ test('without its client, a directory says what to install, and the others work'
 test.each([
   ['no URL', () => new RedisDirectory({ url: 'x' }), /options\.url must be a URL/],
   ['another protocol', () => new RedisDirectory({ url: 'http://x' }), /options\.url must be a URL/],
-  ['no endpoints', () => new EtcdDirectory({ endpoints: [] }), /options\.endpoints must be a URL/],
-  ['no URL', () => new EtcdDirectory({ endpoints: ['x'] }), /options\.endpoints must be URLs/],
+  ['no endpoints', () => new EtcdDirectory({ endpoints: [] }), /options\.endpoints is empty/],
+  [
+    'no URL',
+    () => new EtcdDirectory({ endpoints: ['x'] }),
+    /options\.endpoints\[0\] must be a URL/,
+  ],
   [
     'another option',
     () => new EtcdDirectory({ endpoints: 'http://x', ttl: 1 } as never),

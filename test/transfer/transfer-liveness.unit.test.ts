@@ -18,6 +18,7 @@ function checked(limit = LIMIT) {
   let probes = 0;
   const liveness = new Liveness(limit, {
     deaf: () => isDeaf,
+    blocked: () => undefined,
     heard: () => {
       const heard = isHeard;
       isHeard = false;

@@ -8,11 +8,22 @@ const PROGRAM = 0;
 
 /** The messages of senders that are peers or not, and the confirmations to them. */
 function inboxOf(...known: bigint[]) {
+  return inboxThatAsks(() => undefined, ...known);
+}
+
+/** The same. @param look asks directories for senders that are no peers. */
+function inboxThatAsks(look: () => Promise<unknown> | undefined, ...known: bigint[]) {
   const taken: number[] = [];
   const take = (_channel: number, sequence: number) => taken.push(sequence);
   const peers = new Map(known.map((identity) => [identity, { identity, take }]));
   const notifications = new Notifications(() => {});
-  const inbox = new Inbox(peers as never, notifications, undefined as never, undefined as never);
+  const inbox = new Inbox(
+    peers as never,
+    notifications,
+    undefined as never,
+    undefined as never,
+    look,
+  );
   // A packet with one empty message arrives.
   const arrived = (from: bigint, sequence: number, packet = new Uint8Array(2)) =>
     inbox.arrived(from, sequence, packet, PROGRAM);
@@ -49,6 +60,37 @@ test('a peer gets the confirmation of 4096 messages, and of the next ones when h
   }
   expect(taken).toEqual(Array.from({ length: 5000 }, (_, i) => i + 1));
   expect(notifications.dropped).toBe(0);
+});
+
+test('messages wait in order while directories are asked for their sender, up to the limit', async () => {
+  let answer = () => {};
+  const look = () =>
+    new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+  const { inbox, notifications, peers, taken, arrived } = inboxThatAsks(look);
+  for (let sequence = 1; sequence <= 10; sequence++) arrived(1n, sequence);
+  expect(notifications.unread).toBe(0);
+  const peer = { identity: 1n, take: (_: number, sequence: number) => taken.push(sequence) };
+  peers.set(1n, peer);
+  inbox.known(peer as never);
+  expect(notifications.unread).toBe(10);
+  arrived(1n, 11);
+  expect(notifications.unread).toBe(11);
+  const reader = notifications.read();
+  for (let i = 0; i < 11; i++) expect((await reader.next()).value?.from).toBe(peer);
+  for (let sequence = 1; sequence <= 65_536; sequence++) arrived(2n, sequence);
+  expect([notifications.unread, notifications.dropped]).toEqual([0, 0]);
+  const warned = once(process, 'warning');
+  for (let from = 3n; from < 13n; from++) arrived(from, 1);
+  expect([notifications.unread, notifications.dropped]).toEqual([0, 10]);
+  await warned;
+  answer(); // of the first look: packets that came later have a second one
+  await new Promise(setImmediate);
+  expect(notifications.unread).toBe(1);
+  answer();
+  await new Promise(setImmediate);
+  expect(notifications.unread).toBe(65_536);
 });
 
 test('the messages of a packet are read one by one, and bytes that are not a packet are ignored', async () => {

@@ -65,6 +65,31 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(() => toB.download(offer.token)).toThrow(refused);
   });
 
+  test.each(['closed', 'closed and opened again'])(
+    'a token of a peer that was %s is refused at once',
+    async (how) => {
+      const { a, b, toA, toB } = await streamPair({ provider });
+      const incoming = b.incoming({ from: toA });
+      const outgoing = b.outgoing({ to: toA });
+      const gone = b.incoming({ from: toA });
+      gone.on('error', () => {}).destroy();
+      await toB.notify(Buffer.from('x')); // each knows the other
+      const ends = [incoming, outgoing].map((stream) => errorOf(once(stream, 'close')));
+      await toA.close();
+      if (how !== 'closed') await b.peer(a.address);
+      const began = performance.now();
+      const refused = { code: 'FI_ECONNABORTED', message: expect.stringContaining('expired') };
+      await expect(toB.upload([Buffer.from('x')], incoming.token)).rejects.toMatchObject(refused);
+      await expect(buffer(toB.download(outgoing.token))).rejects.toMatchObject(refused);
+      await expect(toB.upload([Buffer.from('x')], gone.token)).rejects.toMatchObject(refused);
+      expect(performance.now() - began).toBeLessThan(5000);
+      for (const end of ends) expect(await end).toMatchObject({ code: 'ERR_CLOSED' });
+      const again = await b.peer(a.address);
+      const next = b.incoming({ from: again });
+      await Promise.all([toB.upload([Buffer.from('y')], next.token), buffer(next)]);
+    },
+  );
+
   test('an upload with an argument that is wrong leaves the token as it is', async () => {
     const { b, toA, toB } = await streamPair({ provider });
     const closed = await open('/dev/null');

@@ -1,8 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
+import { countAsHandled } from '../../base/cancellation.js';
 import { checkBytes } from '../../base/checks.js';
 import { invalidArgType, invalidState } from '../../base/errors.js';
+import { isInstance, isRevoked } from '../../base/objects.js';
 import { bytesOf } from '../../base/views.js';
 import { within } from '../../base/wait-options.js';
+import { BlobSource } from './blob-source.js';
 import { checkFileRange, type FileRange, isFileRange } from './file-range.js';
 import { FileSource } from './file-source.js';
 
@@ -18,31 +21,64 @@ export interface ByteSource {
   fill(into: Uint8Array, signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<number>;
   /** Refuses a source that cannot have the bytes that were asked for. Called before fill(), or not at all. */
   check?(): Promise<void>;
-  /** Ends the source before all its bytes were taken. */
-  cancel(): void;
+  /** Ends the source before all its bytes were taken. Waits for nothing. */
+  cancel(reason?: unknown): void;
 }
 
-/** What a stream may be made from: bytes in parts, such as a stream of Node.js or of the web, or a file. */
+/** What a stream may be made from: bytes in parts, such as a stream of Node.js or of the web, a Blob, or a file. */
 export type StreamSource =
   | AsyncIterable<Uint8Array>
   | Iterable<Uint8Array>
+  | Blob
   | FileHandle
   | FileRange;
 
-export function sourceOf(name: string, given: StreamSource): ByteSource {
+/** What a source may be. */
+export interface SourceKind {
+  /** For the error of a wrong one. It completes "must be ...". */
+  readonly expected: string;
+  /** Makes bytes of a part, if it may have another form. */
+  bytesOf(part: unknown): unknown;
+}
+
+const KIND: SourceKind = {
+  expected: 'a stream, an iterable of Uint8Arrays, a Blob, a FileHandle, or { file, start, end }',
+  bytesOf: (part) => part,
+};
+
+export function sourceOf(name: string, given: StreamSource, kind = KIND): ByteSource {
+  const isObject = typeof given === 'object' && given !== null && !isRevoked(given);
+  if (!isObject || given instanceof Uint8Array) throw invalidArgType(name, kind.expected, given);
   if (isFileRange(given)) return new FileSource(name, checkFileRange(name, given));
-  const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
-  const isText = typeof given === 'string' || given instanceof Uint8Array;
-  const iterator = isText
-    ? undefined
-    : (parts?.[Symbol.asyncIterator]?.() ?? parts?.[Symbol.iterator]?.());
-  if (iterator === undefined)
-    throw invalidArgType(name, 'a stream, an iterable of Uint8Arrays, or a FileHandle', given);
-  return new PartsSource(name, iterator, (given as Partial<Destroyable>).destroy?.bind(given));
+  if (isInstance(given, Blob)) return new BlobSource(given);
+  const iteration = iterationOf(given);
+  if (iteration === undefined) throw invalidArgType(name, kind.expected, given);
+  return new PartsSource(`a part of ${name}`, iteration, kind);
+}
+
+interface Iteration {
+  next(): Promise<IteratorResult<Uint8Array>> | IteratorResult<Uint8Array>;
+  /** Ends the iteration, also while a part is awaited. */
+  cancel(reason: unknown): unknown;
 }
 
 interface Destroyable {
   destroy(): void;
+}
+
+// The iterators of streams end only after the part that they wait for.
+function iterationOf(given: object): Iteration | undefined {
+  const { destroy, getReader } = given as Partial<Destroyable & ReadableStream<Uint8Array>>;
+  if (destroy === undefined && typeof getReader === 'function') {
+    const reader = (given as ReadableStream<Uint8Array>).getReader();
+    const next = () => reader.read() as Promise<IteratorResult<Uint8Array>>;
+    return { next, cancel: (reason) => reader.cancel(reason) };
+  }
+  const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
+  const iterator = parts[Symbol.asyncIterator]?.() ?? parts[Symbol.iterator]?.();
+  if (typeof iterator?.next !== 'function') return undefined;
+  const cancel = () => (destroy === undefined ? iterator.return?.() : destroy.call(given));
+  return { next: () => iterator.next(), cancel };
 }
 
 /** Bytes that come in parts of any length. */
@@ -111,23 +147,23 @@ export const eitherOf = (
 
 /** The parts of an iterable. */
 class PartsSource extends PartwiseSource {
-  readonly iterator: AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
   readonly #name: string;
-  readonly #destroy: (() => void) | undefined;
+  readonly #iteration: Iteration;
+  readonly #kind: SourceKind;
   #asked: Promise<IteratorResult<Uint8Array>> | undefined;
   #isOver = false;
 
-  constructor(name: string, iterator: PartsSource['iterator'], destroy: (() => void) | undefined) {
+  constructor(name: string, iteration: Iteration, kind: SourceKind) {
     super();
     this.#name = name;
-    this.iterator = iterator;
-    this.#destroy = destroy;
+    this.#iteration = iteration;
+    this.#kind = kind;
   }
 
   protected async next(signal: AbortSignal, idle: Promise<unknown> | undefined): Promise<boolean> {
     while (!this.hasBytes) {
       if (this.#isOver) return false;
-      this.#asked ??= Promise.resolve(this.iterator.next());
+      this.#asked ??= Promise.resolve(this.#iteration.next());
       await eitherOf(this.#asked, idle, signal);
       if (idle !== undefined && !(await isSettled(this.#asked))) return false;
       const asked = await this.#asked;
@@ -139,14 +175,13 @@ class PartsSource extends PartwiseSource {
 
   #take({ done, value }: IteratorResult<Uint8Array>): void {
     if (done) this.#isOver = true;
-    else this.add(checkBytes(`a part of ${this.#name}`, value));
+    else this.add(checkBytes(this.#name, this.#kind.bytesOf(value)));
   }
 
-  cancel(): void {
+  cancel(reason?: unknown): void {
+    if (this.#isOver) return;
     this.#asked?.catch(() => {});
-    // The iterator of a stream of Node.js ends only after the part that it waits for.
-    if (this.#destroy !== undefined) this.#destroy();
-    else Promise.resolve(this.iterator.return?.()).catch(() => {});
+    countAsHandled((async () => this.#iteration.cancel(reason))());
   }
 }
 

@@ -1,7 +1,10 @@
 import { withoutContext } from '../../base/async-context.js';
+import { countAsHandled } from '../../base/cancellation.js';
+import { closed } from '../../base/errors.js';
 import { Channel } from '../confirmations.js';
 import { offerEnded } from '../errors.js';
 import type { MemoryPool } from '../memory-pool.js';
+import type { PeerHolder } from '../peer-at.js';
 import type { RemoteEngine } from '../remote-engine.js';
 import { UsedTokens } from '../used-tokens.js';
 import { decodeMessage, encodeMessage } from './messages.js';
@@ -33,13 +36,23 @@ export class Streams {
   readonly #ofMemory = new Set<OpenStream>();
   readonly #waits: (change: number) => void;
   readonly #makePool: (options: typeof POOL) => MemoryPool;
+  readonly #again: (identity: bigint) => RemoteEngine | undefined;
+  readonly #holder: PeerHolder = {};
   #pool: MemoryPool | undefined;
   #last = 0;
 
-  /** @param waits is called when streams open (1) and end (-1). */
-  constructor(waits: (change: number) => void, makePool: (options: typeof POOL) => MemoryPool) {
+  /**
+   * @param waits is called when streams open (1) and end (-1).
+   * @param again meets a peer that was closed lately.
+   */
+  constructor(
+    waits: (change: number) => void,
+    makePool: (options: typeof POOL) => MemoryPool,
+    again: (identity: bigint) => RemoteEngine | undefined,
+  ) {
     this.#waits = waits;
     this.#makePool = makePool;
+    this.#again = again;
   }
 
   /** The memory of streams that have no pool of their own. */
@@ -100,14 +113,32 @@ export class Streams {
     peer.opened(change);
   }
 
-  /** A message of a peer has arrived. */
-  arrived(peer: RemoteEngine, bytes: Uint8Array): void {
+  /** A message of a peer has arrived. Returns the refusal of a token, if it has used one that is refused. */
+  arrived(peer: RemoteEngine, bytes: Uint8Array): Promise<void> | undefined {
     const addressed = decodeMessage(bytes);
-    if (addressed === undefined) return;
+    if (addressed === undefined) return undefined;
     const { stream, toOwner, message } = addressed;
     const end = toOwner ? this.#owned.get(stream) : this.#used.get(keyOf(peer, stream));
-    if (end !== undefined && end.peer.id === peer.id) end.arrived(message);
-    else if (message.kind === 'open') this.#refuse(peer, stream).catch(() => {}); // it has left
+    if (end?.peer === peer) end.arrived(message);
+    else if (message.kind === 'open') {
+      const refusal = this.#refuse(peer, stream);
+      countAsHandled(refusal); // it may have left
+      if (end?.peer.id === peer.id) end.fail(closed('the peer')); // it was closed, and opened again
+      return refusal;
+    }
+    return undefined;
+  }
+
+  /** Messages of an engine that is no peer. One that was closed may use the token of a stream, and is refused. */
+  arrivedFromStranger(from: bigint, messages: readonly Uint8Array[]): void {
+    const opens = (bytes: Uint8Array) => decodeMessage(bytes)?.message.kind === 'open';
+    const peer = messages.some(opens) ? this.#again(from) : undefined;
+    if (peer === undefined) return;
+    peer.holders.add(this.#holder);
+    const refusals = messages.map((bytes) => this.arrived(peer, bytes));
+    // A peer that is closed has one second for its messages. The first one may wait for a handshake that long.
+    const release = () => peer.release(this.#holder);
+    countAsHandled(Promise.allSettled(refusals).then(release));
   }
 
   async #refuse(peer: RemoteEngine, stream: number): Promise<void> {

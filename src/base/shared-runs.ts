@@ -1,0 +1,37 @@
+import { Pause } from './pause.js';
+
+// Runs take at most this part of the time.
+const PACE = 10;
+const MAX_PACE = 1000; // ms
+
+/** Runs a call for many callers at once: each of them waits for a run that has begun after it asked. */
+export class SharedRuns {
+  readonly #call: () => Promise<void>;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(call: () => Promise<void>) {
+    this.#call = call;
+  }
+
+  /** Settles as its run does. */
+  run(): Promise<void> {
+    if (this.#running === undefined) return this.#begin();
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  #begin(): Promise<void> {
+    const began = performance.now();
+    const run = this.#call();
+    const rest = () => new Pause().for(Math.min((performance.now() - began) * PACE, MAX_PACE));
+    const running = run.then(rest, rest).then(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    this.#running = running;
+    return run;
+  }
+}
