@@ -83,6 +83,7 @@ export class ChannelExchange implements Exchange {
       closed: (error) => {
         const reason = error ?? connectionError('ECONNRESET', 'the channel was closed', 'read');
         for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
+        this.#timeouts.close();
       },
     });
     this.#link.start(head);
