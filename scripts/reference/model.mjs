@@ -114,13 +114,16 @@ export class Model {
       const type = this.#checker.getTypeOfSymbol(symbol);
       const name = symbol.name.replace(/^__@(\w+)@\d+$/, '[Symbol.$1]');
       const optional = Boolean(symbol.flags & ts.SymbolFlags.Optional);
-      const calls = type.getCallSignatures();
-      const isCall = !optional && calls.length > 0 && !ts.isPropertySignature(declaration);
+      const called = this.#checker.getNonNullableType(type); // an optional method may be undefined
+      const isMethod = optional
+        ? ts.isMethodSignature(declaration)
+        : !ts.isPropertySignature(declaration);
+      const isCall = isMethod && called.getCallSignatures().length > 0;
       return {
         ...this.#comment(symbol),
         ...{ name, optional, parent: parentOf(declaration) },
         ...(isCall
-          ? { signatures: this.#signatures(name, type) }
+          ? { signatures: this.#signatures(name, called) }
           : { type: this.#typeText(declaration, type), writable: isWritable(symbol) }),
       };
     });

@@ -57,8 +57,12 @@ export class DirectoryView {
 
   /** Milliseconds after which the view must be updated again, because entries that are missing may have ended. */
   graceLeft(now: number): number {
-    const ends = [...this.#entries.values()].map((entry) => this.#graceOf(entry) - now);
-    return Math.min(...ends.filter((left) => left > 0));
+    let least = Number.POSITIVE_INFINITY;
+    for (const entry of this.#entries.values()) {
+      const left = this.#graceOf(entry) - now;
+      if (left > 0) least = Math.min(least, left);
+    }
+    return least;
   }
 
   /** The entries, in the order of their ids. */

@@ -1,5 +1,6 @@
 // etcd's JSON gateway, which every etcd from 3.4 on serves at the port of its clients.
 import { Agents, askJson, askLines, HttpError } from './http.js';
+import { TooLongError } from './records.js';
 
 export interface EtcdClientOptions {
   readonly endpoints: readonly URL[];
@@ -16,7 +17,9 @@ export const textOf = (value: string | undefined): string =>
 const ALL_TIMEOUT = 12_000;
 const TIMEOUT = 4000; // ms of one endpoint
 
-const isOfServer = (error: unknown) => error instanceof HttpError && error.status < 500;
+// Another endpoint would give the same answer.
+const isOfCluster = (error: unknown) =>
+  error instanceof TooLongError || (error instanceof HttpError && error.status < 500);
 const textOfError = (error: unknown) => (error instanceof Error ? error.message : '');
 // Another token may help: this one has ended, was given before a user or a role changed, or is needed since a while.
 const isRefused = (error: unknown) =>
@@ -59,7 +62,7 @@ export class EtcdClient {
           this.#ask(path, body, limit, headers),
         )) as T;
       } catch (error) {
-        if (isOfServer(error)) throw error;
+        if (isOfCluster(error)) throw error;
         this.#leave(endpoint);
         if (tried === endpoints.length) throw error;
       }

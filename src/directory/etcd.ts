@@ -2,6 +2,7 @@ import { checkObject, checkOptions, checkString, checkText, namesOf } from '../b
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isArray } from '../base/objects.js';
 import { bytes, EtcdClient, textOf } from './etcd-client.js';
+import { type EtcdKey, type EtcdRange, eachKey } from './etcd-range.js';
 import { entryOf, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
@@ -39,14 +40,6 @@ export class EtcdDirectory extends StoredDirectory {
     const { interval = INTERVAL, ...rest } = checkOptions('options', options, NAMES);
     super(new EtcdStore(rest), { interval });
   }
-}
-
-interface Range {
-  readonly kvs?: readonly {
-    readonly key: string;
-    readonly value?: string;
-    readonly lease?: string;
-  }[];
 }
 
 /** A lease of etcd. */
@@ -129,7 +122,11 @@ class EtcdStore implements DirectoryStore {
     lease: Lease,
     timeout: number | undefined,
   ): Promise<boolean> {
-    const { kvs = [] } = await this.#client.call<Range>('kv/range', { key: bytes(key) }, timeout);
+    const { kvs = [] } = await this.#client.call<{ kvs?: readonly EtcdKey[] }>(
+      'kv/range',
+      { key: bytes(key) },
+      timeout,
+    );
     return kvs[0]?.lease === lease.id && textOf(kvs[0].value) === record;
   }
 
@@ -145,18 +142,24 @@ class EtcdStore implements DirectoryStore {
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {
-    const { kvs = [] } = await this.#client.call<Range>('kv/range', this.#range(group));
     const begin = this.#keyOf(group, '').length;
-    return kvs.flatMap(({ key, value, lease }) => {
+    let entries: StoredEntry[] = [];
+    const each = ({ key, value, lease }: EtcdKey) => {
       const id = textOf(key).slice(begin);
       // A key without a lease would stay for ever.
       const record = lease === undefined ? 'without a lease' : textOf(value);
-      return entryOf(this.name, group, id, record) ?? [];
+      const entry = entryOf(this.name, group, id, record);
+      if (entry !== undefined) entries.push(entry);
+    };
+    await eachKey(this.#client, this.#range(group), each, () => {
+      entries = [];
     });
+    return entries;
   }
 
   follow(group: string, changed: () => void, signal: AbortSignal): Promise<void> {
-    const body = { create_request: this.#range(group) };
+    // Otherwise etcd sends all changes that a slow reader has missed as one message, of any length.
+    const body = { create_request: { ...this.#range(group), fragment: true } };
     const each = (value: unknown) => {
       const { result } = value as { result?: { canceled?: boolean; cancel_reason?: string } };
       if (result === undefined || result.canceled) {
@@ -178,7 +181,7 @@ class EtcdStore implements DirectoryStore {
   }
 
   // All keys that begin with the group's: '0' follows '/'.
-  #range(group: string) {
+  #range(group: string): EtcdRange {
     const begin = this.#keyOf(group, '');
     return { key: bytes(begin), range_end: bytes(`${begin.slice(0, -1)}0`) };
   }

@@ -36,6 +36,7 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const CLOCK_VALID = 10_000; // ms
 // Files of processes that were killed are removed this much later than their leases end.
 const KEPT = 60_000; // ms
+const MAX_OPEN = 16; // files
 
 class FolderStore implements DirectoryStore {
   readonly name: string;
@@ -74,17 +75,16 @@ class FolderStore implements DirectoryStore {
     const names = await this.#namesIn(group);
     const offset = names.length === 0 ? 0 : await this.#serverOffset();
     const since = known?.listed ?? Number.NEGATIVE_INFINITY;
-    const files = await Promise.all(
-      names.map(async (name) => {
-        const file = known?.files.get(name);
-        // By the own clock. That of the file server tells the age of a file whose last change was not seen.
-        const oldest = file === undefined ? Number.NEGATIVE_INFINITY : since;
-        const writtenAt = (time: number) =>
-          Math.min(Math.max(time - offset, oldest), performance.now());
-        return this.#read(group, name, file, writtenAt);
-      }),
-    );
-    const found = new Map(files.flatMap((file, i) => (file ? [[names[i] as string, file]] : [])));
+    const found = new Map<string, Known>();
+    await eachOf(names, async (name) => {
+      const before = known?.files.get(name);
+      // By the own clock. That of the file server tells the age of a file whose last change was not seen.
+      const oldest = before === undefined ? Number.NEGATIVE_INFINITY : since;
+      const writtenAt = (time: number) =>
+        Math.min(Math.max(time - offset, oldest), performance.now());
+      const file = await this.#read(group, name, before, writtenAt);
+      if (file !== undefined) found.set(name, file);
+    });
     this.#groups.set(group, { files: found, listed: began });
     void this.#removeOld(group, found, began);
     return [...found.values()].flatMap(({ entry, written }) =>
@@ -138,11 +138,24 @@ class FolderStore implements DirectoryStore {
     const isOld = ({ entry, written }: Known) =>
       entry !== undefined && now - written > entry.ttl + KEPT;
     const old = [...files].filter(([, file]) => isOld(file));
-    const paths = old.map(([name]) => join(this.#folder, group, name));
-    await Promise.allSettled(paths.map((path) => rm(path, { force: true })));
+    const remove = async (name: string) =>
+      rm(join(this.#folder, group, name), { force: true }).catch(() => {});
+    await eachOf(
+      old.map(([name]) => name),
+      remove,
+    );
   }
 
   close(): void {}
+}
+
+/** Calls `use` with all names, with a few of them at a time: each may have a file open. */
+async function eachOf(names: readonly string[], use: (name: string) => Promise<void>) {
+  const rest = names.values();
+  const useRest = async () => {
+    for (const name of rest) await use(name);
+  };
+  await Promise.all(Array.from({ length: MAX_OPEN }, useRest));
 }
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;

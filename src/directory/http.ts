@@ -3,6 +3,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as overTcp } from 'node:http';
 import { type AgentOptions, request as overTls, Agent as TlsAgent } from 'node:https';
 import { TimeLimit } from '../base/time-limit.js';
+import { TooLongError } from './records.js';
 
 const TIMEOUT = 4000; // ms
 const MAX_TEXT = 64 * 2 ** 20;
@@ -51,7 +52,7 @@ export class HttpError extends Error {
   }
 }
 
-/** A response that is too long, or no JSON. */
+/** A response that is no JSON. */
 export class MalformedError extends Error {}
 
 /** Sends a request, and returns the JSON of its response. */
@@ -125,7 +126,7 @@ async function textOf(response: IncomingMessage, most = MAX_TEXT): Promise<strin
   return text;
 }
 
-const tooLong = () => new MalformedError('the response is too long');
+const tooLong = () => new TooLongError('the response is too long');
 
 function parse(text: string): unknown {
   try {

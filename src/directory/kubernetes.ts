@@ -4,7 +4,7 @@ import { checkInteger, checkOptions, checkText, MAX_PORT, namesOf } from '../bas
 import { invalidArgType } from '../base/errors.js';
 import { Agents, askJson, MalformedError } from './http.js';
 import { OwnEntries } from './own-entries.js';
-import { entryOf, warnOnce } from './records.js';
+import { entryOf, TooLongError, warnOnce } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
 
@@ -137,7 +137,7 @@ class PodStore implements DirectoryStore {
       url.pathname = OwnEntries.pathOf(group);
       answer = await askJson(url, { agents: this.#agents, timeout: TIMEOUT, maxText: MAX_TEXT });
     } catch (error) {
-      if (error instanceof MalformedError) {
+      if (error instanceof MalformedError || error instanceof TooLongError) {
         warnOnce(`the pod ${host} has a malformed answer`, group, error.message);
       }
       return undefined;

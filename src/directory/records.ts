@@ -2,10 +2,23 @@
 // what is not an entry is ignored with one warning.
 import { MAX_MILLISECONDS } from '../base/checks.js';
 import { isAddress, isName } from '../base/directory.js';
+import { errnoByCode } from '../base/error-codes.js';
 import type { StoredEntry } from './store.js';
 
 /** The maximum size of a record in bytes. An address has at most six bytes for each of its characters. */
 export const MAX_RECORD = 2 ** 19;
+
+/** The maximum number of characters of all addresses, or of all records, of a group. */
+export const MAX_LIST = 256 * 2 ** 20;
+
+/** The error of a group that has more. */
+export class TooLongError extends Error {
+  readonly errno = -errnoByCode.FI_EMSGSIZE;
+
+  constructor(message = `the group has more than ${MAX_LIST / 2 ** 20} MiB of records`) {
+    super(message);
+  }
+}
 
 export const recordOf = ({ address, ttl }: StoredEntry): string => JSON.stringify({ address, ttl });
 
@@ -24,7 +37,7 @@ export function entryOf(
 /** The entries of what a store has returned. */
 export function entriesOf(where: string, group: string, found: unknown): readonly StoredEntry[] {
   if (!Array.isArray(found)) throw new TypeError('list() must resolve to an array of entries');
-  return found.flatMap((entry) => {
+  const entries = found.flatMap((entry) => {
     try {
       return entryOf(where, group, entry.id, entry) ?? [];
     } catch {
@@ -32,6 +45,10 @@ export function entriesOf(where: string, group: string, found: unknown): readonl
       return [];
     }
   });
+  let length = 0;
+  for (const { address } of entries) length += address.length;
+  if (length > MAX_LIST) throw new TooLongError();
+  return entries;
 }
 
 function parse(id: unknown, record: unknown): StoredEntry | undefined {

@@ -1,6 +1,6 @@
 import { checkObject, checkOptions, checkString, namesOf } from '../base/checks.js';
 import { invalidArgValue } from '../base/errors.js';
-import { entryOf, MAX_RECORD, recordOf } from './records.js';
+import { entryOf, MAX_LIST, MAX_RECORD, recordOf, TooLongError } from './records.js';
 import { RedisClient } from './redis-client.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
@@ -18,6 +18,8 @@ export interface RedisDirectoryOptions extends StoredDirectoryOptions {
 const NAMES = namesOf<RedisDirectoryOptions>({ url: 1, prefix: 1, client: 1, interval: 1 });
 const INTERVAL = 5000; // ms
 const ROUNDING = 1; // ms
+const PAGE = 4 * 2 ** 20; // bytes of the records of an answer
+const MAX_IDS = 10_000; // of a call
 
 /**
  * A directory in one Redis server, 5.0 or newer, by the package `redis`, 5 or newer, which the program installs. The
@@ -51,16 +53,32 @@ redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])${TELL}`;
 const REMOVE = `${SWEEP}
 changes = changes + redis.call('ZREM', KEYS[1], ARGV[2])
 redis.call('HDEL', KEYS[2], ARGV[2])${TELL}`;
-// An entry is a record with a lease. ARGV[2] is the maximum size of a record: larger ones stay where they are.
+// An entry is a record with a lease. ARGV[2] is the maximum size of a record: larger ones stay where they are. ARGV[3] is
+// that of all records in the answer: instead of those after them, it has their sizes. Redis answers nobody else meanwhile.
 const LIST = `${SWEEP}${TELL}
 local leases = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 local found = {}
+local room = tonumber(ARGV[3])
 for i = 1, #leases, 2 do
   local id = leases[i]
-  local isSmall = #id <= 200 and redis.call('HSTRLEN', KEYS[2], id) <= tonumber(ARGV[2])
+  local size = #id <= 200 and redis.call('HSTRLEN', KEYS[2], id) or 0
+  if size > tonumber(ARGV[2]) then size = 0 end
+  local record = size
+  if size <= room then
+    room = room - size
+    record = size > 0 and redis.call('HGET', KEYS[2], id) or ''
+  end
   found[#found + 1] = string.sub(id, 1, 200)
-  found[#found + 1] = isSmall and redis.call('HGET', KEYS[2], id) or ''
+  found[#found + 1] = record
   found[#found + 1] = tostring(leases[i + 1] - now)
+end
+return found`;
+// The records of the entries ARGV[3], ARGV[4], ...
+const READ = `
+local found = {}
+for i = 3, #ARGV do
+  local isSmall = redis.call('HSTRLEN', KEYS[2], ARGV[i]) <= tonumber(ARGV[2])
+  found[#found + 1] = isSmall and redis.call('HGET', KEYS[2], ARGV[i]) or ''
 end
 return found`;
 // ARGV[2] is an entry, ARGV[3] its lease.
@@ -91,17 +109,39 @@ class RedisStore implements DirectoryStore {
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {
-    const found = await this.#run(LIST, group, String(MAX_RECORD));
-    const texts = Array.isArray(found) ? found.map(String) : [];
+    const found = listedOf(await this.#run(LIST, group, String(MAX_RECORD), String(PAGE)));
+    await this.#readLater(group, found);
     const entries: StoredEntry[] = [];
-    for (let i = 0; i < texts.length; i += 3) {
-      const [id, record, left] = texts.slice(i, i + 3) as [string, string, string];
+    for (const { id, record, left } of found) {
+      if (record === undefined) continue;
       const entry = entryOf(this.name, group, id, record);
       if (entry === undefined) continue;
       entries.push(entry);
-      if (!(Number(left) <= entry.ttl + ROUNDING)) await this.#shorten(group, entry);
+      if (!(left <= entry.ttl + ROUNDING)) await this.#shorten(group, entry);
     }
     return entries;
+  }
+
+  /** Reads the records that the first answer had no room for. */
+  async #readLater(group: string, found: readonly Listed[]): Promise<void> {
+    const all = found.reduce((sum, { size }) => sum + size, 0);
+    if (all > MAX_LIST) throw new TooLongError();
+    const later = found.filter(({ size }) => size > 0);
+    for (let from = 0; from < later.length; ) {
+      let to = from;
+      for (let room = PAGE; room > 0 && to < later.length && to - from < MAX_IDS; to++) {
+        room -= later[to]?.size ?? 0;
+      }
+      const page = later.slice(from, to);
+      const ids = page.map(({ id }) => id);
+      const records = await this.#run(READ, group, String(MAX_RECORD), ...ids);
+      page.forEach((one, i) => {
+        const record = Array.isArray(records) ? records[i] : undefined;
+        // An entry that was withdrawn meanwhile has none.
+        one.record = typeof record === 'string' ? record : undefined;
+      });
+      from = to;
+    }
   }
 
   /** After a step of the server's clock back, a lease would last until the clock is where it was. */
@@ -126,6 +166,30 @@ class RedisStore implements DirectoryStore {
   #channelOf(group: string): string {
     return `${this.#prefix}:{${group}}:changes`;
   }
+}
+
+/** An entry in an answer. It has the size of its record, if the record comes later. */
+interface Listed {
+  readonly id: string;
+  record: string | undefined;
+  readonly size: number;
+  readonly left: number;
+}
+
+function listedOf(answer: unknown): Listed[] {
+  const parts: unknown[] = Array.isArray(answer) ? answer : [];
+  const found: Listed[] = [];
+  for (let i = 0; i < parts.length; i += 3) {
+    const [id, record] = [String(parts[i]), parts[i + 1]];
+    const isLater = typeof record === 'number';
+    found.push({
+      id,
+      record: isLater ? undefined : String(record),
+      size: isLater ? record : 0,
+      left: Number(parts[i + 2]),
+    });
+  }
+  return found;
 }
 
 function urlOf(given: unknown): URL {

@@ -3,6 +3,7 @@ import { DirectoryView } from '../base/directory-view.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
 import type { CheckedStore } from './checked-store.js';
+import { TooLongError } from './records.js';
 
 const RETRY = 500; // ms
 // A list that is this much too late counts as an outage: the process or the service was stopped.
@@ -65,7 +66,7 @@ export class Watching {
         if (this.#isStopped) return;
         this.#outage.goesOn(error);
         this.#view.interrupted();
-        await this.#pause.for(RETRY);
+        await this.#pause.for(error instanceof TooLongError ? this.#interval : RETRY);
         continue;
       }
       const now = performance.now();

@@ -90,6 +90,7 @@ export class ChannelExchange implements Exchange {
         const reason = error ?? connectionError('ECONNRESET', 'the channel was closed', 'read');
         for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
         this.#ending.abort(reason);
+        this.#timeouts.close();
       },
     });
     this.#link.start(head);

@@ -35,6 +35,11 @@ export interface Way {
   readonly ended?: AbortSignal | undefined;
 }
 
+// A server learns from the end of the engine that it is gone. So the peer stays after the last client, which it must not keep.
+const AFTER_CLOSE: PeerHolder = {
+  left: (peer) => countAsHandled(peer.release(AFTER_CLOSE)),
+};
+
 export class Connection {
   readonly #base: URL;
   readonly #options: ConnectionOptions;
@@ -43,7 +48,6 @@ export class Connection {
   #way: Promise<Way> | undefined;
   #channel: ChannelExchange | undefined;
   readonly #closing = new AbortController();
-  // A server learns from the end of the engine that it is gone, so close() keeps the peer.
   readonly #holder: PeerHolder = { left: (peer) => countAsHandled(peer.release(this.#holder)) };
   #server: RemoteEngine | undefined;
 
@@ -135,6 +139,8 @@ export class Connection {
     this.#channel?.close();
     this.#http.close();
     await this.#way?.catch(() => {}); // it may just be made
+    this.#server?.holders.add(AFTER_CLOSE);
+    await this.#server?.release(this.#holder);
     if (this.#options.pool === undefined) await this.#pool?.close();
   }
 }

@@ -98,6 +98,12 @@ export class Mail {
     }
   }
 
+  /** A peer was closed, and nothing waits for it. */
+  release(identity: bigint): void {
+    const outboxes = this.#outboxes.get(identity) ?? {};
+    for (const outbox of Object.values<Outbox>(outboxes)) outbox.release();
+  }
+
   /** Resolves when all messages to a peer are sent, including the engine's own, or after `timeout` ms. */
   flush(peer: Parameters<typeof native.transferFlush>[1], timeout: number): Promise<void> {
     return new Promise((resolve) => {

@@ -169,6 +169,11 @@ export class Outbox {
     this.#progress();
   }
 
+  /** Lets the peer go, which was closed. The outbox stays, because the peer may be opened again. */
+  release(): void {
+    this.#draft.release();
+  }
+
   #failWaiting(status: number, detail: string): void {
     if (!this.#draft.isEmpty) this.#waiting.add(this.#draft.end(false));
     for (const packet of this.#waiting.takeAll()) this.#reject(packet, status, detail, false);

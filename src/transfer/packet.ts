@@ -62,6 +62,13 @@ export class Draft {
     this.#messages = [];
     return packet;
   }
+
+  /** Lets the memory and the peer of an empty packet go. */
+  release(): void {
+    if (!this.isEmpty) return;
+    this.#bytes = undefined;
+    this.#peer = undefined;
+  }
 }
 
 /**

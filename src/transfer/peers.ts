@@ -117,6 +117,7 @@ export class Peers {
     if (inbox.has(peer.identity) || native.transferMet(peer.handle)) peer.takeNoMore();
     await context.mail.flush(peer.handle, timeout);
     native.transferForget(context.handle, peer.handle);
+    context.mail.release(peer.identity);
     if (context.isOpen()) await addresses.remove();
   }
 }

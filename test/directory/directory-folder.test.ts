@@ -8,10 +8,11 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { folderService, open } from '../support/directories.js';
 import { contract, untilHas } from '../support/directory-contract.js';
+import { root } from '../support/documents.js';
 import { warningsFromNow } from '../support/warnings.js';
 
 contract('folder', 800, folderService);
@@ -73,4 +74,16 @@ test('an entry that is written again lives, although the clock of the file serve
   for (let address = ''; address !== 'after'; ) {
     address = (await untilHas(watch, ['living']))[0]?.address ?? '';
   }
+});
+
+test('a group may have more files than a process may open', async () => {
+  const { path } = await group();
+  for (let i = 0; i < 600; i++) writeFileSync(join(path, `member-${i}`), record('x', 600_000));
+  const program = `
+    import { FolderDirectory } from 'libfabric/directory';
+    const found = await new FolderDirectory(process.argv[1]).lookup('group');
+    console.log(found.length);`;
+  const node = `ulimit -n 128 && exec '${process.execPath}' --input-type=module -e "$1" "$2"`;
+  const args = ['-c', node, 'sh', program, dirname(path)];
+  expect(execFileSync('sh', args, { cwd: root, encoding: 'utf8' }).trim()).toBe('600');
 });

@@ -59,6 +59,25 @@ test('what is no entry is ignored, with one warning', async () => {
   }
 });
 
+test('a group of more than 256 MiB has a code, and is asked for again after the interval', async () => {
+  const { directory, store } = opened('long');
+  const many = Array.from({ length: 4097 }, (_, i) => entry(`member-${i}`));
+  const address = 'x'.repeat(65_536);
+  const list = vi.fn(async () => many.map((each) => ({ ...each, address })));
+  store.list = list;
+  const error = { code: 'FI_EMSGSIZE', syscall: 'lookup' };
+  await expect(directory.lookup('group')).rejects.toMatchObject(error);
+  many.pop();
+  expect((await directory.lookup('group')).length).toBe(4096);
+  many.push(entry('another'));
+  const next = directory.watch('group').next();
+  await vi.advanceTimersByTimeAsync(999);
+  expect(list).toHaveBeenCalledTimes(3);
+  many.pop();
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await next).value?.length).toBe(4096);
+});
+
 test('calls that throw reject, and watches go on', async () => {
   const { directory, store, entries } = opened('throws');
   const { list } = store;

@@ -167,6 +167,19 @@ export function contract(kind: string, ttl: number, start: () => Promise<Service
       expect(Math.max(...own.map(({ length }) => length))).toBeLessThan(400);
     });
 
+    const hasLongGroups = async (context: TestContext) => {
+      const { service, at, group } = prepared(context);
+      const ids = Array.from({ length: 1100 }, (_, i) => `member-${i}`).sort();
+      const address = 'x'.repeat(64_000);
+      const record = JSON.stringify({ address, ttl: 600_000 });
+      await service.write(group, Object.fromEntries(ids.map((id) => [id, record])));
+      const found = await at(1).lookup(group);
+      expect(found.map(({ id }) => id)).toEqual(ids);
+      expect(found.every((entry) => entry.address === address)).toBe(true);
+    };
+    // Each pod serves its own entries only.
+    if (!isLocal) test('a group may have more than 64 MiB of entries', hasLongGroups);
+
     test('wrong arguments are refused', async (context) => {
       const { at, group } = prepared(context);
       const directory = at(1);

@@ -43,7 +43,7 @@ const SLICES = (MANY * SIZE) / (512 << 10);
 test.each([
   ['one engine writes to many', 'fan-out'],
   ['many engines write to one', 'fan-in'],
-])('%s over a slow link, and sends each slice once', async (_, shape) => {
+])('efa: %s over a slow link, and sends each slice once', async (_, shape) => {
   const [one, ...many] = await openAll(MANY + 1);
   if (one === undefined) throw new Error('no engine');
   const memories = await Promise.all(
