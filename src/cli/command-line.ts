@@ -1,5 +1,6 @@
 // npx libfabric <command>
 import { Command } from 'commander';
+import { acceptAbbreviations } from './shared/abbreviations.js';
 import { packageVersion } from './shared/package-version.js';
 
 /** Commands that are loaded together. */
@@ -125,7 +126,10 @@ export async function commandLine(first?: string): Promise<Command> {
     if (heading !== undefined) program.commandsGroup(heading);
     for (const each of modules) {
       if (isKnown && !has(each)) continue;
-      for (const command of await each.load()) program.addCommand(command);
+      for (const command of await each.load()) {
+        const runsAnother = each.names.includes('softefa'); // whose options are not of this one
+        program.addCommand(runsAnother ? command : acceptAbbreviations(command));
+      }
     }
   }
   return program;

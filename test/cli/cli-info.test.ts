@@ -83,7 +83,7 @@ test('a query without results fails like fi_info, with the reason and suggestion
   expect(adviceFor('-p', 'tcp', '-n', 'no-such-host.invalid')).toMatch(
     /^The host name no-such-host\.invalid cannot be resolved \(E\w+\)\.$/,
   );
-  expect(adviceFor('-p', 'shn')).toMatch(/^There is no provider 'shn'; did you mean 'shm'/);
+  expect(adviceFor('-p', 'shn')).toMatch(/^There is no provider 'shn'\. Did you mean 'shm'\?/);
   expect(adviceFor('-p', 'shm', '-t', 'FI_EP_MSG', '-c', 'FI_MSG')).toMatch(
     /^Without --ep_type FI_EP_MSG: \d+ results?\.\nWithout --provider shm: \d+ results\.$/,
   );

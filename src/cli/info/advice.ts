@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { FabricError } from '../../base/errors.js';
-import { native } from '../../contract/native.js';
+import { nearestName } from '../../base/nearest-name.js';
 import { libraryPath } from '../../info/library.js';
 import { hasEfaDevice } from '../../softefa/index.js';
 import { ask, FILTERS, type Query } from './query.js';
@@ -27,10 +27,9 @@ function aboutProvider({ provider, list }: Query): string[] | undefined {
   if (provider.split(';').includes('efa')) return [aboutEfa()];
   const known = ask({ list: true }).map((info) => info.fabricAttr.provName ?? '');
   if (known.includes(provider)) return [`The provider '${provider}' finds no device of its kind.`];
-  const nearest = native.nearestNames(provider.slice(0, 64), known);
-  return [
-    `There is no provider '${provider}'; did you mean ${nearest}? -l lists those of this machine.`,
-  ];
+  const nearest = nearestName(provider.slice(0, 64), known);
+  const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`;
+  return [`There is no provider '${provider}'.${meant} -l lists those of this machine.`];
 }
 
 function aboutEfa(): string {

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { isPort } from '../../base/checks.js';
+import { findFolders } from '../../verbs/find.js';
 import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { type Address, listen } from './listen.js';
@@ -38,6 +39,11 @@ export function statsCommand(): Command {
         .conflicts(['watch', 'json', 'count']),
     )
     .action(async (flags: Flags) => {
+      const listsAll = flags.device === undefined && !flags.watch && flags.count === undefined;
+      if (flags.json && listsAll && findFolders().length === 0) {
+        process.stdout.write(jsonText([]));
+        return;
+      }
       const all = sources(flags.device);
       if (flags.listen) await untilInterrupted((signal) => listen(flags.listen!, all, signal));
       else if (flags.watch || flags.count !== undefined) await watchAll(all, flags);

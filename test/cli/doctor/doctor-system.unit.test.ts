@@ -102,7 +102,7 @@ const findingCases: FindingCase[] = [
     { sharedMemory: { size: 64 * MIB, free: 30 * MIB } },
     'warning',
     /30 of 64 MiB free, 8 cores/,
-    /--shm-size=64m/,
+    /--shm-size=256m/,
   ],
   [
     'placement.process',

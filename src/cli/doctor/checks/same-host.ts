@@ -2,8 +2,8 @@ import { type Check, type Group, ok, skipped, warning } from '../check.js';
 import { isOff } from '../environment-variables.js';
 
 const MIB = 2 ** 20;
-// A region of 1.17's shm provider, one for each endpoint.
-const REGION = 4 * MIB;
+// What open() asks for: a region of the shm provider with queues of the default size, one for each endpoint.
+const REGION = 16 * MIB;
 
 const ptrace: Check = {
   id: 'same-host.ptrace',

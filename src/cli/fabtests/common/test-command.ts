@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { FabricError } from '../../../base/errors.js';
 import { addHelpEnd, examplesOfSides } from '../../shared/help.js';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
@@ -75,6 +76,9 @@ export class Control {
   }
 }
 
+const isNotOffered = ({ code, syscall }: FabricError) =>
+  code === 'FI_ENODATA' && syscall === 'fi_getinfo';
+
 /** Runs a test. The first Ctrl-C ends its waits, the second ends the process. */
 export async function interruptibly(run: (control: Control) => Promise<void>): Promise<void> {
   const control = new Control();
@@ -88,7 +92,10 @@ export async function interruptibly(run: (control: Control) => Promise<void>): P
   try {
     await run(control);
   } catch (error) {
-    if (!control.signal.aborted) throw error;
+    if (control.signal.aborted) return;
+    // The exit code of fabtests, by which scripts tell that the provider does not offer what the test needs.
+    if (error instanceof FabricError && isNotOffered(error)) process.exitCode = error.errno;
+    throw error;
   } finally {
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
