@@ -166,7 +166,7 @@ void Batches::submit(const Operation& operation) {
     return engine_.refuse(operation, nullptr, engine_.closings.whyClosed(operation.endpoint));
   }
   if (known == nullptr || (*known)->destroyed || entries > (*known)->capacity()) {
-    return engine_.refuse(operation, nullptr, FI_ECANCELED, "submit", "the batch is closed");
+    return engine_.refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;

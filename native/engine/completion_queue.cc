@@ -27,7 +27,7 @@ uint32_t CompletionQueue::peerOf(fi_addr_t source) const {
 
 void CompletionQueue::cancelWaits() {
   for (const uint32_t request : immediates.cancelAll()) {
-    engine_.reports.settle(request, FI_ECANCELED, "fi_close", "the completion queue was closed");
+    engine_.reports.settle(request, FI_ECANCELED, "", "the completion queue was closed");
   }
 }
 

@@ -157,7 +157,7 @@ describe('efa, also without efa-direct', () => {
     expect(none.client.stderr).toMatch(/^-D cuda: The NVIDIA driver has no device/);
     const hmem = await run(['rma-bw', '-D', 'cuda', '-H']);
     expect(hmem.client).toMatchObject({
-      code: 1,
+      code: 61,
       stderr: expect.stringMatching(/^FI_ENODATA: .*FI_HMEM on efa/),
     });
   });
