@@ -36,6 +36,7 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const CLOCK_VALID = 10_000; // ms
 // Files of processes that were killed are removed this much later than their leases end.
 const KEPT = 60_000; // ms
+const AT_ONCE = 64; // files that are open at the same time
 
 class FolderStore implements DirectoryStore {
   readonly name: string;
@@ -74,16 +75,17 @@ class FolderStore implements DirectoryStore {
     const names = await this.#namesIn(group);
     const offset = names.length === 0 ? 0 : await this.#serverOffset();
     const since = known?.listed ?? Number.NEGATIVE_INFINITY;
-    const files = await Promise.all(
-      names.map(async (name) => {
-        const file = known?.files.get(name);
-        // By the own clock. That of the file server tells the age of a file whose last change was not seen.
-        const oldest = file === undefined ? Number.NEGATIVE_INFINITY : since;
-        const writtenAt = (time: number) =>
-          Math.min(Math.max(time - offset, oldest), performance.now());
-        return this.#read(group, name, file, writtenAt);
-      }),
-    );
+    const read = (name: string) => {
+      const file = known?.files.get(name);
+      // By the own clock. That of the file server tells the age of a file whose last change was not seen.
+      const oldest = file === undefined ? Number.NEGATIVE_INFINITY : since;
+      const writtenAt = (time: number) =>
+        Math.min(Math.max(time - offset, oldest), performance.now());
+      return this.#read(group, name, file, writtenAt);
+    };
+    const files: (Known | undefined)[] = [];
+    for (let at = 0; at < names.length; at += AT_ONCE)
+      files.push(...(await Promise.all(names.slice(at, at + AT_ONCE).map(read))));
     const found = new Map(files.flatMap((file, i) => (file ? [[names[i] as string, file]] : [])));
     this.#groups.set(group, { files: found, listed: began });
     void this.#removeOld(group, found, began);

@@ -122,11 +122,16 @@ for (const free of FREE) {
 // The names of others are not "not there" either.
 await mkdir(`${root}/directory`);
 const directory = new FolderDirectory(`${root}/directory`);
-for (let i = 0; i < 5; i++) await directory.publish('group', { id: `e${i}`, address: 'x' });
+const MEMBERS = 200; // more than descriptors
+for (let i = 0; i < MEMBERS; i++) await directory.publish('group', { id: `e${i}`, address: 'x' });
 for (const free of FREE) {
   const found = await withFree(free, () => directory.lookup('group').catch(() => undefined));
-  if (found && found.length !== 5) wrong.push([free, 'lookup', found.length]);
+  if (found && found.length !== MEMBERS) wrong.push([free, 'lookup', found.length]);
 }
+const fresh = new FolderDirectory(`${root}/directory`);
+const { length } = await fresh.lookup('group');
+if (length !== MEMBERS) wrong.push(['lookup', length]);
+await fresh.close();
 await directory.close();
 const self = thisProcess();
 if (await withFree(0, () => hasEnded(self))) wrong.push('this process has ended');
