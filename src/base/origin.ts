@@ -3,7 +3,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { checkObject, checkString } from './checks.js';
-import { invalidArgValue } from './errors.js';
+import { FabricError, invalidArgValue } from './errors.js';
 import { formatSocketAddress, parseSocketAddress } from './socket-address.js';
 
 /** A connection over which an address comes: a socket of node:net, node:tls or libfabric/net. */
@@ -53,10 +53,23 @@ function canonical(address: string): string {
   return hostOf((bytes && formatSocketAddress(bytes)) ?? '');
 }
 
+// It opens a socket. Without one, nobody can tell whose an address is.
+function interfaces(): ReturnType<typeof networkInterfaces> {
+  try {
+    return networkInterfaces();
+  } catch (cause) {
+    const { errno = 0 } = cause as NodeJS.ErrnoException;
+    throw new FabricError(Math.abs(errno), 'getifaddrs', {
+      detail:
+        'the addresses of this host cannot be listed, so the address of a peer cannot be admitted',
+      hint: 'raise the limit of file descriptors (ulimit -n), or try again later',
+      cause,
+    });
+  }
+}
+
 const ownHosts = (): string[] =>
-  Object.values(networkInterfaces()).flatMap(
-    (each) => each?.map((at) => canonical(at.address)) ?? [],
-  );
+  Object.values(interfaces()).flatMap((each) => each?.map((at) => canonical(at.address)) ?? []);
 
 /** The host that a connection comes from: its IP address, or empty if it cannot be known. */
 export function sourceOf(connection: Origin): string {
@@ -104,6 +117,7 @@ const placesOf = ({ format, addresses }: Named): (string | undefined)[] =>
  * tied to a connection: without `admit` all may be used.
  *
  * @param source of the connection, when the address came: {@link sourceOf}.
+ * @throws FabricError FI_EMFILE if the process has no file descriptor to list the addresses of this host.
  */
 export async function admitted(
   named: Named,

@@ -90,8 +90,8 @@ export class TransferServer {
    * The peer stays open while the request is in progress, and for some time after it: `keep`.
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed or of an engine that this one does not reach.
-   * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients. Their `statusCode` is 400, 403
-   * and 503, which Express and Fastify reply.
+   * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients, FI_EMFILE if the process has no
+   * file descriptor. Their `statusCode` is 400, 403, 503 and 503, which Express and Fastify reply.
    */
   async clientOf(
     request: AnyRequest,
@@ -144,10 +144,13 @@ function connectionOf(request: IncomingMessage | Http2ServerRequest): Origin {
 const hasEnded = (response: ServerResponse | Http2ServerResponse): boolean =>
   response.closed || ('stream' in response && response.stream?.destroyed === true);
 
+const BUSY: readonly string[] = ['FI_EBUSY', 'FI_EMFILE', 'ENFILE'];
+
 function statusOf(error: unknown): number | undefined {
   if (error instanceof TypeError) return 400;
   if (!FabricError.is(error)) return undefined;
-  return error.code === 'FI_EACCES' ? 403 : error.code === 'FI_EBUSY' ? 503 : undefined;
+  if (error.code === 'FI_EACCES') return 403;
+  return BUSY.includes(error.code) ? 503 : undefined;
 }
 
 function withStatus(error: unknown): unknown {

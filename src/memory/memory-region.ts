@@ -31,6 +31,14 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
   );
 });
 
+/** Memory of the host that was registered. Its buffer may have been detached meanwhile, and the length of a view is 0 then. */
+interface HostRegion {
+  readonly buffer: ArrayBufferLike;
+  readonly byteOffset: number;
+  /** Bytes. */
+  readonly length: number;
+}
+
 /** Memory of a device that was registered. */
 interface DeviceRegion {
   /** Bytes. */
@@ -77,13 +85,13 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   constructor(
     engine: Engine,
     region: NativeRegion,
-    memory: Uint8Array | DeviceRegion,
+    memory: HostRegion | DeviceRegion,
     access: readonly MrAccess[],
     hugePages?: boolean,
   ) {
     super();
     this.#engine = engine;
-    if (memory instanceof Uint8Array) {
+    if ('buffer' in memory) {
       this.#start = memory.byteOffset;
       this.#buffer = memory.buffer;
       this.deviceAccess = undefined;

@@ -56,9 +56,11 @@ export async function register(
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
   const wait = checkWait(options);
   refuseUnsteady(bytes.buffer, 'buffer');
+  const { buffer: whole, byteOffset, length } = bytes;
+  const memory = { buffer: whole, byteOffset, length };
   const registering = async () => {
     const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, false));
-    return orForget(engine, region, () => new MemoryRegion(engine, region, bytes, rights));
+    return orForget(engine, region, () => new MemoryRegion(engine, region, memory, rights));
   };
   return orClosed(registering(), wait);
 }

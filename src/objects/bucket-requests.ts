@@ -1,6 +1,6 @@
 // Requests about a bucket, and about all buckets.
 import { ObjectError } from './errors.js';
-import type { Target } from './keys.js';
+import { type Target, wholeNumber } from './keys.js';
 import { listPage } from './listing.js';
 import type { Store } from './object-requests.js';
 import { INLINED } from './protocol.js';
@@ -62,9 +62,8 @@ export async function bucketRequest(
 }
 
 function limitOf(query: URLSearchParams, name: 'max-keys' | 'max-buckets'): number {
-  const text = query.get(name) ?? String(MOST);
-  if (!/^\d{1,9}$/.test(text)) throw new ObjectError('InvalidArgument', { detail: name });
-  return Math.min(Number(text), MOST);
+  const text = query.get(name);
+  return text === null ? MOST : Math.min(wholeNumber(name, text), MOST);
 }
 
 function tokenText(token: string): string {
@@ -74,18 +73,26 @@ function tokenText(token: string): string {
   return text;
 }
 
+/** The value of a parameter that has few. Undefined if the request has none. */
+function oneOf<T extends string>(query: URLSearchParams, name: string, value: T): T | undefined {
+  const text = query.get(name);
+  if (text === null || text === value) return text === null ? undefined : value;
+  throw new ObjectError('InvalidArgument', { detail: `${name} is ${value}` });
+}
+
 const tokenOf = (text: string): string => Buffer.from(text).toString('base64url');
 
 /** ListObjectsV2, and ListObjects. */
 async function listObjects({ bucket, query }: Target, { folder }: Store): Promise<ObjectResponse> {
-  const isSecond = query.get('list-type') === '2';
+  const isSecond = oneOf(query, 'list-type', '2') !== undefined;
+  const encoding = oneOf(query, 'encoding-type', 'url');
   const prefix = query.get('prefix') ?? '';
   const delimiter = query.get('delimiter') ?? '';
   const token = query.get('continuation-token');
   const start = query.get(isSecond ? 'start-after' : 'marker') ?? '';
   const after = isSecond && token !== null ? tokenText(token) : start;
   const limit = limitOf(query, 'max-keys');
-  const encode = query.get('encoding-type') === 'url' ? encodeKey : (text: string) => text;
+  const encode = encoding === 'url' ? encodeKey : (text: string) => text;
   const bytesOf = (key: string) => ENTRY + Buffer.byteLength(escaped(encode(key)));
   const which = { prefix, delimiter, after, limit };
   const page = await listPage(folder, bucket, { ...which, room: MAX_PAGE, bytesOf });
@@ -95,7 +102,7 @@ async function listObjects({ bucket, query }: Target, { folder }: Store): Promis
     Prefix: encode(prefix),
     ...(delimiter && { Delimiter: encode(delimiter) }),
     MaxKeys: limit,
-    ...(query.has('encoding-type') && { EncodingType: 'url' }),
+    EncodingType: encoding,
     IsTruncated: next !== undefined,
     ...(isSecond
       ? {

@@ -13,6 +13,7 @@ import { areFields, decodeMessage, encodeMessage } from './channel.js';
 import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
 import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
+import { bytesNow } from './request-body.js';
 
 /**
  * Asks a server for a channel. Undefined if it offers none.
@@ -133,12 +134,13 @@ export class ChannelExchange implements Exchange {
     signal?.throwIfAborted();
     this.#lastId = (this.#lastId + 1) >>> 0;
     const id = this.#lastId;
-    const call = new Deferred<Answer>();
     if (this.closed) throw connectionError('ECONNRESET', 'the server has ended the channel');
+    const message = encodeMessage(id, [method, path, fields], body && bytesNow(body), body?.room);
+    const call = new Deferred<Answer>();
     if (this.#calls.size === 0) this.#link.ref();
     this.#calls.set(id, call);
     this.#timeouts.add(id, this.#timeout);
-    this.#link.send(encodeMessage(id, [method, path, fields], body));
+    this.#link.send(message);
     if (signal === undefined) return call.promise;
     const abort = () => {
       this.#link.send(encodeMessage(id, ['ABORT', '', {}]));

@@ -28,6 +28,7 @@ import type { TransferEngine } from '../transfer/transfer-engine.js';
 import type { ChecksumAlgorithm } from './checksums.js';
 import type { ObjectInfo } from './get.js';
 import type { ListOptions } from './list.js';
+import { bodyOf, ownBody, type RequestBody } from './request-body.js';
 
 export const TIMEOUT = 120_000; // ms
 
@@ -191,10 +192,10 @@ export function conditionFields({
 }
 
 /** The bytes of a body. Undefined for a source of bytes. */
-export function bytesOf(body: ObjectBody): Uint8Array | undefined {
-  if (typeof body === 'string') return Buffer.from(body);
+export function bodyIn(body: ObjectBody): RequestBody | undefined {
+  if (typeof body === 'string') return ownBody(Buffer.from(body));
   const isBytes = types.isAnyArrayBuffer(body) || isBufferView(body);
-  return isBytes ? checkBytes('body', body) : undefined;
+  return isBytes ? bodyOf(checkBytes('body', body)) : undefined;
 }
 
 const BODY: SourceKind = {

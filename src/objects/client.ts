@@ -9,7 +9,7 @@ import type { ByteSource } from '../transfer/streams/sources.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
 import {
   baseOf,
-  bytesOf,
+  bodyIn,
   CLIENT,
   checkAlgorithm,
   checkFields,
@@ -44,6 +44,7 @@ import {
 import { encodedKey, wrongKey } from './keys.js';
 import { type ListOptions, listEntries, type ObjectEntry } from './list.js';
 import { type Placed, type PutResult, Putting } from './put.js';
+import type { RequestBody } from './request-body.js';
 
 const UNCLONEABLE = uncloneable('an ObjectClient belongs to its thread: make another one there');
 
@@ -127,6 +128,7 @@ export class ObjectClient {
     const part = partOf(into);
     checkReadable(part, wanted.checksum);
     const given = into === undefined || part ? undefined : checkBytes('options.into', into);
+    const room = given?.length;
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
     if (part) {
       const isReadable = isOfHost(part);
@@ -141,9 +143,7 @@ export class ObjectClient {
     const found = await getting.find();
     if (found.bytes && given === undefined) return { ...found.info, bytes: found.bytes };
     const length = found.range.end - found.range.start;
-    const bytes = given ?? newBytes(length);
-    await getting.copy(found, bytes);
-    return { ...found.info, bytes: bytes.subarray(0, length) };
+    return { ...found.info, bytes: await getting.copy(found, given ?? newBytes(length), room) };
   }
 
   /**
@@ -185,7 +185,9 @@ export class ObjectClient {
    * Puts an object. Others see the old object or the new one. Streams, files and blobs of more bytes than a buffer become a
    * multipart upload. A put() that fails ends its source: it destroys a stream, and calls return() of an iterator.
    *
-   * @throws ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
+   * Up to 256 KiB of bytes are copied by the call. Longer ones must stay as they are until the promise settles.
+   *
+   * @throws Error ERR_INVALID_STATE if the buffer of longer bytes was detached or made shorter meanwhile. ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
    * reason of the signal. Then the object is as it was, unless the answer was lost.
    */
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<PutResult> {
@@ -199,13 +201,13 @@ export class ObjectClient {
     };
     const part = partOf(body);
     checkReadable(part, checksum);
-    const bytes = part ? undefined : bytesOf(body);
-    if (part === undefined && bytes === undefined)
+    const given = part ? undefined : bodyIn(body);
+    if (part === undefined && given === undefined)
       return this.#putSource(sourceOfBody(body), placed);
     const way = await this.#connection.way();
     const putting = new Putting(this.#connection, way, placed);
     if (part) return putting.memory(part);
-    return putting.bytes(bytes as Uint8Array, (long) =>
+    return putting.bytes(given as RequestBody, (long) =>
       (this.#engine as TransferEngine).register(long),
     );
   }

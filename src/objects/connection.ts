@@ -17,6 +17,8 @@ import { textsOf } from './xml.js';
 const BUFFERS = 8;
 const MAX_BUFFER = 4 * 1024 * 1024; // bytes
 
+const BUSY = 503;
+
 /** How a connection is made. */
 export interface ConnectionOptions {
   readonly engine: TransferEngine | undefined;
@@ -107,6 +109,7 @@ export class Connection {
     const { signal } = this.#closing;
     const call = { method: 'GET', path: WELCOME, fields, signal, timeout };
     const { status, body } = await this.#http.send(call);
+    if (status === BUSY) this.#forget(); // the next request asks again
     const { address, piece } = status === 200 ? welcomeOf(body) : {};
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
     const server = await engine.hold(this.#holder, address);
@@ -179,9 +182,10 @@ export function errorOf({ status, fields, body }: Answer, key: string | undefine
   const isXml = text.startsWith('<');
   const [ofBody] = isXml ? textsOf(text, 'Code') : [];
   const [detail] = isXml ? textsOf(text, 'Message') : [];
+  const [hint] = isXml ? textsOf(text, 'Hint') : [];
   // The token was the client's own: the call may be repeated. S3 has the same code for credentials.
   if (fields[ERROR] === 'InvalidToken')
     return new ObjectError('FabricFailed', { detail: LOST_TOKEN, key });
   const code = fields[ERROR] ?? ofBody ?? BY_STATUS[status] ?? `Http${status}`;
-  return new ObjectError(code, { detail, status, key });
+  return new ObjectError(code, { detail, hint, status, key });
 }

@@ -75,14 +75,15 @@ export class ObjectError extends Error {
 
   readonly #text: string;
   readonly #fields: Readonly<Record<string, string>> | undefined;
+  readonly #ownHint: string | undefined;
 
   /** @internal @param detail if undefined, the text of the code. */
   constructor(
     code: ObjectErrorCode | (string & {}),
-    { detail, status, key, fields, cause }: ObjectErrorDetails = {},
+    { detail, status, key, fields, cause, hint: given }: ObjectErrorDetails = {},
   ) {
     const known: (typeof KNOWN)[ObjectErrorCode] | undefined = KNOWN[code as ObjectErrorCode];
-    const hint = known?.[2];
+    const hint = given ?? known?.[2];
     const text = detail ?? known?.[1] ?? `the server has answered ${status}`;
     const of = key === undefined ? '' : `, '${key}'`;
     super(`${code}: ${text}${of}${hint ? `; ${hint}` : ''}`, cause === undefined ? {} : { cause });
@@ -92,12 +93,18 @@ export class ObjectError extends Error {
     this.key = key;
     this.#text = text;
     this.#fields = fields;
+    this.#ownHint = given;
     startAtCaller(this);
   }
 
   /** @internal What has happened, without the code, the key and the hint. */
   get text(): string {
     return this.#text;
+  }
+
+  /** @internal The hint, if it is not that of the code. */
+  get ownHint(): string | undefined {
+    return this.#ownHint;
   }
 
   /** @internal Fields of the answer. */
@@ -115,4 +122,6 @@ export interface ObjectErrorDetails {
   readonly key?: string | undefined;
   readonly fields?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
+  /** If undefined, that of the code. */
+  readonly hint?: string | undefined;
 }

@@ -1,11 +1,13 @@
 // How a client's requests get to the server and back.
 
-import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
+import { pipeline, Readable } from 'node:stream';
 import { invalidArgType } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
 import { ifStillIdle, TimeLimit } from '../base/time-limit.js';
 import { connectionError } from '../net/errors.js';
+import { bytesNow, type RequestBody, slicesOf } from './request-body.js';
 
 /** A request of a client. */
 export interface Call {
@@ -13,7 +15,7 @@ export interface Call {
   /** The path and the query, encoded. */
   readonly path: string;
   readonly fields: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array | undefined;
+  readonly body?: RequestBody | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for the answer to begin. */
   readonly timeout: number;
@@ -70,13 +72,21 @@ export class HttpExchange implements Exchange {
       sent.on('timeout', () =>
         ifStillIdle(sent.socket ?? NOTHING_READ, () => sent.destroy(noAnswer(timeout))),
       );
-      sent.end(body);
+      if (body?.isLent) sendLent(sent, body, fail);
+      else sent.end(body?.bytes);
     });
   }
 
   close(): void {
     this.#agent.destroy();
   }
+}
+
+// node:http keeps what it cannot send yet, and throws out of its own calls if that is detached then.
+function sendLent(request: ClientRequest, body: RequestBody, fail: (error: Error) => void): void {
+  const slices = Readable.from(slicesOf(body));
+  slices.once('error', fail);
+  pipeline(slices, request, () => {}); // the request has its own errors
 }
 
 const KEEP = { keepAlive: true, maxSockets: 128 };
@@ -138,7 +148,7 @@ export class FetchExchange implements Exchange {
       const response = await this.#fetch(`${this.#origin}${path}`, {
         method,
         headers: fields,
-        ...(body && { body }),
+        ...(body && { body: bytesNow(body) }),
         signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       });
       checkResponse(response);

@@ -20,7 +20,7 @@ import type {
 import { ObjectError } from './errors.js';
 import type { Answer } from './exchange.js';
 import type { ObjectRequest } from './request.js';
-import { shortened } from './system-errors.js';
+import { answerableError, shortened } from './system-errors.js';
 import type { Range } from './versions.js';
 
 const WAIT = 120_000; // ms for a buffer of the server, as long as a client waits for an answer
@@ -66,8 +66,9 @@ export class ServerFabric {
       (await this.#clients.meet(address, connection, source)).done();
       return true;
     } catch (error) {
-      if (error instanceof TypeError || FabricError.is(error)) return false;
-      throw error;
+      // A lack of descriptors says nothing about the engine.
+      if (isBusy(error) || !(error instanceof TypeError || FabricError.is(error))) throw error;
+      return false;
     }
   }
 
@@ -156,6 +157,7 @@ export class ServerFabric {
   }
 }
 
+const isBusy = (error: unknown) => answerableError(error).code === 'SlowDown';
 const invalidToken = (detail: string) => new ObjectError('InvalidToken', { detail });
 
 function* piecesOf(grants: readonly Grant[]) {

@@ -12,6 +12,7 @@ import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import {
+  checkDescriptorPaths,
   inFolder,
   objectAt,
   prefixesOf,
@@ -23,7 +24,7 @@ import {
   withParent,
 } from './open-folders.js';
 import { lostOwn, type NewFile, OwnFiles } from './own-files.js';
-import { systemError } from './system-errors.js';
+import { isAbsent, systemError } from './system-errors.js';
 import type { Version } from './versions.js';
 
 /** An open object. Its content is `bytes`, or, if that is null, what `fd` has. */
@@ -47,6 +48,7 @@ export class ObjectFolder {
 
   /** @param durable whether changes are on the disk before they are confirmed. */
   static async open(path: string, durable: boolean): Promise<ObjectFolder> {
+    checkDescriptorPaths();
     const root = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     const folder = new ObjectFolder(root, durable);
     try {
@@ -97,19 +99,21 @@ export class ObjectFolder {
   }
 
   checkBucket(bucket: string): void {
-    const fd = native.storageFolder(this.#fd, bucket, false);
-    if (fd < 0) throw new ObjectError('NoSuchBucket');
+    const fd = this.openFolder(bucket, '');
+    if (fd === undefined) throw new ObjectError('NoSuchBucket');
     closeSync(fd);
   }
 
   /** A descriptor of a folder in a bucket, which the caller closes. Undefined if there is none. */
   openFolder(bucket: string, folder: string): number | undefined {
-    const fd = native.storageFolder(
-      this.#fd,
-      folder === '' ? bucket : `${bucket}/${folder}`,
-      false,
-    );
-    return fd < 0 ? undefined : fd;
+    return this.#open(folder === '' ? bucket : `${bucket}/${folder}`);
+  }
+
+  #open(path: string): number | undefined {
+    const fd = native.storageFolder(this.#fd, path, false);
+    if (fd >= 0) return fd;
+    if (isAbsent(fd)) return undefined;
+    throw systemError(fd);
   }
 
   /** The names of the buckets, sorted. */
@@ -203,8 +207,8 @@ export class ObjectFolder {
     const above =
       created === '' ? [] : [bucket, ...prefixesOf(created).map((at) => `${bucket}/${at}`)];
     for (const path of new Set([...above, below])) {
-      const fd = native.storageFolder(this.#fd, path, false);
-      if (fd < 0) continue; // a DELETE has removed it
+      const fd = this.#open(path);
+      if (fd === undefined) continue; // a DELETE has removed it
       try {
         await syncFolder(inFolder(fd, '.'));
       } finally {
@@ -252,16 +256,18 @@ export class ObjectFolder {
     await this.#syncPath(bucket, '', folder === '' ? bucket : `${bucket}/${folder}`);
   }
 
+  // The object is removed already. A folder that stays has no objects, so lists do not have it.
   #removeEmpty(bucket: string, folder: string, name: string): boolean {
-    const fd = this.openFolder(bucket, folder);
-    if (fd === undefined) return false;
+    let fd: number | undefined;
     try {
+      fd = this.openFolder(bucket, folder);
+      if (fd === undefined) return false;
       rmdirSync(inFolder(fd, name));
       return true;
     } catch {
       return false;
     } finally {
-      closeSync(fd);
+      if (fd !== undefined) closeSync(fd);
     }
   }
 }
@@ -270,6 +276,7 @@ function moveTo(path: string, file: NewFile): void {
   try {
     renameSync(file.path, path);
   } catch (error) {
-    throw existsSync(file.path) ? error : lostOwn(error);
+    const isLost = isAbsent((error as NodeJS.ErrnoException).errno) && !existsSync(file.path);
+    throw isLost ? lostOwn(error) : error;
   }
 }

@@ -8,6 +8,7 @@ import { type Connection, errorOf, type Way } from './connection.js';
 import { ObjectError } from './errors.js';
 import type { Answer } from './exchange.js';
 import { CHECKSUM, INLINE, INLINED, LENGTH } from './protocol.js';
+import { checkStays } from './request-body.js';
 import type { Range } from './versions.js';
 
 const PIECE = 8 * 1024 * 1024; // bytes of a piece over HTTP
@@ -41,7 +42,8 @@ interface Found {
   readonly stored: string | undefined;
 }
 
-function lengthIn(text: string): number {
+/** A number of an answer. */
+export function lengthIn(text: string): number {
   if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   throw new ObjectError('InternalError', { detail: 'the answer has a malformed length' });
 }
@@ -117,7 +119,7 @@ export class Getting {
 
   #checkPiece(answer: Answer, length: number): Answer {
     if (answer.status !== 206) throw errorOf(answer, this.#wanted.key);
-    if (Number(answer.fields[LENGTH] ?? answer.body.length) === length) return answer;
+    if (lengthIn(answer.fields[LENGTH] ?? String(answer.body.length)) === length) return answer;
     throw new ObjectError('InternalError', { detail: 'the answer has another length' });
   }
 
@@ -226,11 +228,17 @@ export class Getting {
     this.checkStored(found, crc);
   }
 
-  /** Gets all bytes into other memory. */
-  async copy(found: Found, into: Uint8Array): Promise<void> {
-    checkRoom(found.range.end - found.range.start, into.length);
-    const pieces = this.pieces(found, (bytes, at) => into.set(bytes, at));
+  /** Gets all bytes into other memory. @param room its bytes, when the call was made. @returns the bytes. */
+  async copy(found: Found, into: Uint8Array, room = into.length): Promise<Uint8Array> {
+    const length = found.range.end - found.range.start;
+    checkRoom(length, room);
+    const pieces = this.pieces(found, (bytes, at) => {
+      checkStays('options.into', into, room);
+      into.set(bytes, at);
+    });
     for await (const _ of pieces);
+    checkStays('options.into', into, room);
+    return into.subarray(0, length);
   }
 }
 

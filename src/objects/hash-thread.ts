@@ -59,6 +59,7 @@ function started(): Worker {
     if (waiting.size === 0) worker.unref();
   });
   const failAll = (error: Error) => {
+    if (thread !== worker) return; // its calls have failed, and another one has its place
     thread = undefined;
     for (const call of waiting.values()) call.reject(error);
     waiting.clear();

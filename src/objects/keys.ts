@@ -46,6 +46,12 @@ export function targetOf(url: string): Target {
   return { bucket, key, query };
 }
 
+/** A number of a query or a header, in decimal digits. */
+export function wholeNumber(name: string, text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new ObjectError('InvalidArgument', { detail: `${name} is a number in decimal digits` });
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

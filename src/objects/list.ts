@@ -2,6 +2,7 @@
 import type { checkList } from './client-options.js';
 import { type Connection, errorOf } from './connection.js';
 import { ObjectError } from './errors.js';
+import { lengthIn } from './get.js';
 import { contentsOf, textsOf } from './xml.js';
 
 /** What a list has. */
@@ -63,11 +64,11 @@ function decoded(text = ''): string {
 
 function objectIn(xml: string): ObjectEntry {
   const [key] = textsOf(xml, 'Key');
-  const [size] = textsOf(xml, 'Size');
+  const [size = ''] = textsOf(xml, 'Size');
   const [etag = ''] = textsOf(xml, 'ETag');
   const [date = ''] = textsOf(xml, 'LastModified');
   const lastModified = new Date(date);
-  return { type: 'object', key: decoded(key), size: Number(size), etag, lastModified };
+  return { type: 'object', key: decoded(key), size: lengthIn(size), etag, lastModified };
 }
 
 const prefixesIn = (xml: string): ObjectEntry[] =>

@@ -4,7 +4,8 @@ import { lstat, readdir } from 'node:fs/promises';
 import { Budget, inPlaceOf } from './budget.js';
 import type { ObjectFolder } from './folder.js';
 import { wrongKey } from './keys.js';
-import { versionOf } from './open-folders.js';
+import { inFolder, splitKey, versionOf } from './open-folders.js';
+import { ifPresent } from './system-errors.js';
 import { etagOf } from './versions.js';
 
 /** Which keys a list has. */
@@ -57,8 +58,10 @@ interface Entry {
 
 /** The entries of a folder, sorted. Names that are no UTF-8 are those of no object. */
 async function entriesOf(fd: number, folder: string): Promise<Entry[]> {
-  const found = await readdir(`/proc/self/fd/${fd}`, { withFileTypes: true, encoding: 'buffer' });
-  const entries = found.flatMap((entry) => {
+  const found = await ifPresent(
+    readdir(inFolder(fd, '.'), { withFileTypes: true, encoding: 'buffer' }),
+  );
+  const entries = (found ?? []).flatMap((entry) => {
     if (!entry.isDirectory() && !entry.isFile()) return [];
     const name = Buffer.from(entry.name).toString();
     if (!Buffer.from(name).equals(entry.name)) return [];
@@ -90,16 +93,14 @@ class Walk {
       if (!isWithin || (compare(key, after) <= 0 && !(isFolder && after.startsWith(key)))) continue;
       if (!isFolder) yield key;
       else if (delimiter === '/' && key.length > prefix.length && key.startsWith(prefix)) {
-        if (after !== key && (await this.#hasObject(key))) yield key;
+        if (after !== key && (await this.#hasObject(key, after))) yield key;
       } else yield* this.keys(key, { prefix, delimiter, after });
     }
   }
 
-  async #hasObject(folder: string): Promise<boolean> {
-    for (const { key, isFolder } of await this.#entries(folder)) {
-      if (!isFolder || (await this.#hasObject(key))) return true;
-    }
-    return false;
+  async #hasObject(folder: string, after: string): Promise<boolean> {
+    const keys = this.keys(folder, { prefix: folder, delimiter: '', after });
+    return !(await keys.next()).done;
   }
 
   async #entries(folder: string): Promise<Entry[]> {
@@ -112,22 +113,43 @@ class Walk {
     }
   }
 
-  /** Undefined if the object was removed since. */
-  async describe(key: string): Promise<ListedObject | undefined> {
-    const slash = key.lastIndexOf('/') + 1;
-    const fd = this.#folder.openFolder(this.#bucket, key.slice(0, Math.max(0, slash - 1)));
-    if (fd === undefined) return undefined;
+  /** The objects with these keys. Those that were removed since are left out. */
+  async describe(keys: readonly string[]): Promise<ListedObject[]> {
+    const objects: ListedObject[] = [];
+    for (const [folder, names] of byFolder(keys))
+      objects.push(...(await this.#describe(folder, names)));
+    return objects;
+  }
+
+  async #describe(folder: string, names: readonly string[]): Promise<ListedObject[]> {
+    const fd = this.#folder.openFolder(this.#bucket, folder);
+    if (fd === undefined) return [];
     try {
-      const path = `/proc/self/fd/${fd}/${key.slice(slash)}`;
-      const stats = await lstat(path, { bigint: true }).catch(() => undefined);
-      if (!stats?.isFile()) return undefined;
-      const version = versionOf(stats);
-      const lastModified = new Date(version.modified / 1000);
-      return { key, size: version.size, etag: etagOf(version), lastModified };
+      const described = names.map(async (name) => {
+        const stats = await ifPresent(lstat(inFolder(fd, name), { bigint: true }));
+        if (!stats?.isFile()) return [];
+        const version = versionOf(stats);
+        const lastModified = new Date(version.modified / 1000);
+        const key = folder === '' ? name : `${folder}/${name}`;
+        return [{ key, size: version.size, etag: etagOf(version), lastModified }];
+      });
+      return (await Promise.all(described)).flat();
     } finally {
       closeSync(fd);
     }
   }
+}
+
+/** Keys that follow each other and are in one folder, so that a list has one descriptor at a time. */
+function byFolder(keys: readonly string[]): (readonly [folder: string, names: string[]])[] {
+  const folders: (readonly [string, string[]])[] = [];
+  for (const key of keys) {
+    const [folder, name] = splitKey(key);
+    const last = folders.at(-1);
+    if (last?.[0] === folder) last[1].push(name);
+    else folders.push([folder, [name]]);
+  }
+  return folders;
 }
 
 /** Lists in progress. Each has the names of whole folders in memory; further ones wait. */
@@ -162,6 +184,5 @@ async function pageOf(folder: ObjectFolder, bucket: string, query: ListQuery): P
     else prefixes.push(group);
     last = group ?? key;
   }
-  const objects = await Promise.all(keys.map((key) => walk.describe(key)));
-  return { objects: objects.filter((each) => each !== undefined), prefixes, next };
+  return { objects: await walk.describe(keys), prefixes, next };
 }

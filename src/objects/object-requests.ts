@@ -5,7 +5,7 @@ import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.
 import { ObjectError } from './errors.js';
 import type { Client, ServerFabric } from './fabric.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
-import type { Target } from './keys.js';
+import { type Target, wholeNumber } from './keys.js';
 import { CHECKSUM, INLINE, INLINED, LENGTH } from './protocol.js';
 import type { ObjectRequest, ObjectResponse } from './request.js';
 import { storedChecksums, storedText } from './stored-checksums.js';
@@ -55,6 +55,7 @@ async function getFor(
   const { method, fields } = request;
   const isHead = method === 'HEAD';
   const algorithm = algorithmOf(fields);
+  const limit = fields[INLINE] === undefined ? undefined : wholeNumber(INLINE, fields[INLINE]);
   const wantsStored = algorithm !== undefined || fields['x-amz-checksum-mode'] !== undefined;
   const inlined = isHead ? null : client ? 0 : INLINED;
   const room = inlined === INLINED ? request.room?.() : undefined;
@@ -81,8 +82,7 @@ async function getFor(
       answer['content-length'] = String(end - start);
       return { status, fields: answer };
     }
-    const limit = fields[INLINE];
-    if (client === undefined && limit !== undefined && end - start > Number(limit)) {
+    if (client === undefined && limit !== undefined && end - start > limit) {
       answer[LENGTH] = String(end - start);
       return { status, fields: answer };
     }

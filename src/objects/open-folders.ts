@@ -1,13 +1,26 @@
 // Folders that are open, and the files in them by their names.
-import { closeSync, constants, lstatSync } from 'node:fs';
+import { closeSync, constants, lstatSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { errnoByCode } from '../base/error-codes.js';
+import { FabricError } from '../base/errors.js';
 import { native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { systemError } from './system-errors.js';
 import type { Version } from './versions.js';
 
+const DESCRIPTORS = '/proc/self/fd';
+
 /** The path of a file in a folder that is open. It follows no link that somebody puts in the folder's place. */
-export const inFolder = (fd: number, name: string) => `/proc/self/fd/${fd}/${name}`;
+export const inFolder = (fd: number, name: string) => `${DESCRIPTORS}/${fd}/${name}`;
+
+/** @throws FabricError FI_ENOSYS if there are no such paths. */
+export function checkDescriptorPaths(): void {
+  if (statSync(DESCRIPTORS, { throwIfNoEntry: false })) return;
+  throw new FabricError(errnoByCode.FI_ENOSYS, 'open', {
+    detail: `an object server needs ${DESCRIPTORS}, by which it uses open folders`,
+    hint: 'mount the file system proc on /proc, also in a container or after chroot',
+  });
+}
 
 function checkedFd(fd: number): number {
   if (fd < 0) throw systemError(fd);

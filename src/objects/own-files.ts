@@ -1,11 +1,11 @@
 // The files of an object store that are no objects: those that may become objects, and multipart uploads.
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { inFolder } from './open-folders.js';
-import { systemError } from './system-errors.js';
+import { ifPresent, systemError } from './system-errors.js';
 
 /** The folder of these files. No bucket has such a name. */
 const OWN = '.libfabric';
@@ -27,12 +27,7 @@ const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoExc
 
 /** The names in a folder. None if there is no such folder. */
 export async function namesIn(path: string): Promise<string[]> {
-  try {
-    return await readdir(path);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
+  return (await ifPresent(readdir(path))) ?? [];
 }
 
 export class OwnFiles {
@@ -96,6 +91,28 @@ export class OwnFiles {
     }
   }
 
+  /**
+   * Removes a folder with its files. Nothing is found in it, or gets into it, from the call on: it has another name first.
+   *
+   * @returns false if there is none.
+   */
+  async removeFolder(path: string): Promise<boolean> {
+    const name = randomUUID();
+    const temporary = this.at(`temporary/${name}`);
+    const move = () => ifPresent(rename(path, temporary).then(() => true));
+    this.#making.add(name);
+    try {
+      if (!(await move())) {
+        await this.makeFolders(); // somebody may have removed them
+        if (!(await move())) return false;
+      }
+      await rm(temporary, { recursive: true, force: true }).catch(() => {}); // removeStale() tries again
+      return true;
+    } finally {
+      this.#making.delete(name);
+    }
+  }
+
   /** Opens a file, with its checksum. Undefined if there is none. Whoever opens it closes the descriptor. */
   async open(name: string): Promise<NativeObjectFile | undefined> {
     const found = await native.storageRead(this.#root, `${OWN}/${name}`, 0, true);
@@ -110,8 +127,8 @@ export class OwnFiles {
     for (const name of await namesIn(this.at('temporary'))) {
       if (this.#making.has(name)) continue;
       const path = this.at(`temporary/${name}`);
-      const stats = await stat(path).catch(() => undefined); // removed since
-      if (stats && stats.mtimeMs < before) await rm(path, { force: true });
+      const stats = await ifPresent(stat(path)); // it may be removed since
+      if (stats && stats.mtimeMs < before) await rm(path, { recursive: true, force: true });
     }
   }
 }

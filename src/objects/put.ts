@@ -1,21 +1,25 @@
 // How a client puts an object: a short one in the request, a long one from memory that the server reads, and a stream in the
 // parts of a multipart upload.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf } from '../base/abort-signals.js';
 import { countAsHandled } from '../base/cancellation.js';
-import type { MemoryLease } from '../transfer/lease.js';
+import { within } from '../base/wait-options.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
 import type { ByteSource } from '../transfer/streams/sources.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
 import { type Connection, errorOf, type Way } from './connection.js';
 import { ObjectError } from './errors.js';
-import type { Answer } from './exchange.js';
+import type { Answer, Call } from './exchange.js';
 import { isOfHost } from './get.js';
+import { type Filled, PartReader } from './part-reader.js';
 import { INLINED } from './protocol.js';
+import { bodyOf, bytesNow, ownBody, type RequestBody } from './request-body.js';
 import { contentsOf, documentOf, textsOf } from './xml.js';
 
-const PART = 8 * 1024 * 1024; // bytes of a part over HTTP
 const MOST_AT_ONCE = 2 ** 30; // bytes whose memory is offered for one request
 const PARTS_AT_ONCE = 3;
+const END_TIMEOUT = 1000; // ms
 
 /** What a PUT is about. */
 export interface Placed {
@@ -51,14 +55,21 @@ export class Putting {
     this.#placed = placed;
   }
 
-  async #send(
+  #send(
     method: string,
     query: string,
     fields: Readonly<Record<string, string>>,
-    body?: Uint8Array,
+    body?: RequestBody,
   ): Promise<Answer> {
-    const { path, signal, key } = this.#placed;
-    const call = { method, path: `${path}${query}`, fields, body, signal };
+    return this.#sendUntil(this.#placed.signal, { method, query, fields, body });
+  }
+
+  async #sendUntil(
+    signal: AbortSignal | undefined,
+    { query, ...request }: Omit<Call, 'path' | 'signal' | 'timeout'> & { readonly query: string },
+  ): Promise<Answer> {
+    const { path, key } = this.#placed;
+    const call = { ...request, path: `${path}${query}`, signal };
     const answer = await this.#connection.send(this.#way, call);
     if (answer.status >= 300) throw errorOf(answer, key);
     return answer;
@@ -75,11 +86,11 @@ export class Putting {
   async #sendBytes(
     query: string,
     fields: Readonly<Record<string, string>>,
-    bytes: Uint8Array,
+    body: RequestBody,
   ): Promise<Omit<SentPart, 'number'>> {
-    const [checksum, header] = await this.#checksum(bytes);
-    const answer = await this.#send('PUT', query, { ...fields, ...header }, bytes);
-    return { etag: answer.fields.etag ?? '', checksum, length: bytes.length };
+    const [checksum, header] = await this.#checksum(bytesNow(body));
+    const answer = await this.#send('PUT', query, { ...fields, ...header }, body);
+    return { etag: answer.fields.etag ?? '', checksum, length: body.length };
   }
 
   /** The same from memory that the server reads. */
@@ -91,7 +102,7 @@ export class Putting {
     const { fabric } = this.#way;
     const { path, signal, key } = this.#placed;
     if (isOfHost(part) && (fabric === undefined || part.length <= INLINED))
-      return this.#sendBytes(query, fields, part.bytes);
+      return this.#sendBytes(query, fields, bodyOf(part.bytes));
     if (fabric === undefined) {
       const detail = 'memory of a device needs a server with an engine';
       throw new ObjectError('NotImplemented', { detail, key });
@@ -110,12 +121,12 @@ export class Putting {
 
   /** Puts bytes. @param register makes them memory of the engine, for longer ones. */
   async bytes(
-    bytes: Uint8Array,
+    body: RequestBody,
     register: (bytes: Uint8Array) => Promise<TransferMemory>,
   ): Promise<PutResult> {
-    if (this.#way.fabric === undefined || bytes.length <= INLINED)
-      return resultOf(await this.#sendBytes('', this.#placed.fields, bytes));
-    const memory = await register(bytes);
+    if (this.#way.fabric === undefined || body.length <= INLINED)
+      return resultOf(await this.#sendBytes('', this.#placed.fields, body));
+    const memory = await register(bytesNow(body));
     try {
       const result = await this.memory(memory.slice());
       await memory.close();
@@ -148,7 +159,7 @@ export class Putting {
       if (first === undefined || reader.ended) {
         const sent =
           first instanceof Uint8Array || first === undefined
-            ? await this.#sendBytes('', this.#placed.fields, first ?? new Uint8Array())
+            ? await this.#sendBytes('', this.#placed.fields, ownBody(first ?? new Uint8Array()))
             : await this.#sendMemory('', this.#placed.fields, first);
         if (first) reader.free(first);
         return resultOf(sent);
@@ -169,9 +180,7 @@ export class Putting {
   async #upload(
     produce: (send: (part: Filled, done?: () => void) => Promise<void>) => Promise<void>,
   ): Promise<PutResult> {
-    const created = await this.#send('POST', '?uploads', {});
-    const [id = ''] = textsOf(Buffer.from(created.body).toString(), 'UploadId');
-    const upload = `uploadId=${encodeURIComponent(id)}`;
+    const upload = await this.#create();
     const parts: SentPart[] = [];
     let last = 0;
     const sending = new Set<Promise<void>>();
@@ -179,8 +188,10 @@ export class Putting {
     const send = async (part: Filled, done?: () => void) => {
       const number = ++last;
       const query = `?partNumber=${number}&${upload}`;
-      const bytes = part instanceof Uint8Array;
-      const sent = bytes ? this.#sendBytes(query, {}, part) : this.#sendMemory(query, {}, part);
+      const sent =
+        part instanceof Uint8Array
+          ? this.#sendBytes(query, {}, ownBody(part))
+          : this.#sendMemory(query, {}, part);
       const one = sent
         .then(
           (result) => void parts.push({ ...result, number }),
@@ -203,11 +214,36 @@ export class Putting {
       return await this.#complete(upload, parts);
     } catch (error) {
       await Promise.all(sending);
-      const { path } = this.#placed;
-      const abort = { method: 'DELETE', path: `${path}?${upload}`, fields: {} };
-      await this.#connection.send(this.#way, abort).catch(() => {}); // the first error says more
+      await this.#atOnceOrLater(this.#abort(upload));
       throw error;
     }
+  }
+
+  /** Creates an upload. The signal does not end the request: an upload whose id is lost cannot be aborted. */
+  async #create(): Promise<string> {
+    const { signal } = this.#placed;
+    if (signal?.aborted) throw reasonOf(signal);
+    const request = { method: 'POST', query: '?uploads', fields: {} };
+    const creating = this.#sendUntil(undefined, request).then(({ body }) => {
+      const [id = ''] = textsOf(Buffer.from(body).toString(), 'UploadId');
+      return `uploadId=${encodeURIComponent(id)}`;
+    });
+    try {
+      return await within(creating, { signal, timeout: undefined }, 'put');
+    } catch (error) {
+      await this.#atOnceOrLater(creating.then((upload) => this.#abort(upload)));
+      throw error;
+    }
+  }
+
+  async #abort(upload: string): Promise<void> {
+    await this.#sendUntil(undefined, { method: 'DELETE', query: `?${upload}`, fields: {} });
+  }
+
+  /** Waits for the end of an upload that has failed, but not long: the error of the call says more. */
+  async #atOnceOrLater(work: Promise<void>): Promise<void> {
+    countAsHandled(work);
+    await Promise.race([work.catch(() => {}), sleep(END_TIMEOUT, undefined, { ref: false })]);
   }
 
   async #complete(upload: string, sent: readonly SentPart[]): Promise<PutResult> {
@@ -221,7 +257,7 @@ export class Putting {
         ? { 'x-amz-checksum-crc64nvme': crc.text, 'x-amz-checksum-type': 'FULL_OBJECT' }
         : {};
     const Part = parts.map(({ number, etag }) => ({ PartNumber: number, ETag: etag }));
-    const body = Buffer.from(documentOf('CompleteMultipartUpload', { Part }));
+    const body = ownBody(Buffer.from(documentOf('CompleteMultipartUpload', { Part })));
     const answer = await this.#send('POST', `?${upload}`, { ...fields, ...of }, body);
     const text = Buffer.from(answer.body).toString();
     if (contentsOf(text, 'Code').length > 0) throw errorOf(answer, key); // S3 may say 200 too early
@@ -230,72 +266,3 @@ export class Putting {
 }
 
 const resultOf = ({ etag }: { readonly etag: string }): PutResult => ({ etag });
-
-/** A part of a stream: bytes, or a part of a lease. */
-type Filled = Uint8Array | MemoryPart;
-
-/**
- * Makes parts of the bytes of a source. A part gets a buffer of the pool only when it is complete, because the source may
- * itself wait for a buffer of this pool, as that of an ObjectClient does.
- */
-class PartReader {
-  readonly #source: ByteSource;
-  readonly #pool: MemoryPool | undefined;
-  readonly #acquire: (length: number) => Promise<MemoryLease>;
-  readonly #signal: AbortSignal;
-  readonly #leases = new Map<Filled, { release(): unknown }>();
-  #room: Uint8Array | undefined;
-  #ended = false;
-
-  constructor(
-    source: ByteSource,
-    pool: MemoryPool | undefined,
-    acquire: (length: number) => Promise<MemoryLease>,
-    signal: AbortSignal,
-  ) {
-    this.#source = source;
-    this.#pool = pool;
-    this.#acquire = acquire;
-    this.#signal = signal;
-  }
-
-  /** Whether the source has ended. Then next() returns undefined. */
-  get ended(): boolean {
-    return this.#ended;
-  }
-
-  /** The next part. Undefined after the last one. */
-  async next(): Promise<Filled | undefined> {
-    if (this.#ended || !(await this.#more())) return undefined;
-    const room = this.#room ?? Buffer.allocUnsafeSlow(this.#pool?.size ?? PART);
-    if (this.#pool) this.#room = room;
-    const length = await this.#source.fill(room, this.#signal, undefined);
-    if (length < room.length) this.#ended = true;
-    else await this.#more(); // to know whether it is the last one
-    if (length === 0) return undefined;
-    const bytes = room.subarray(0, length);
-    if (this.#pool === undefined) return bytes;
-    const lease = await this.#acquire(length);
-    lease.bytes.set(bytes);
-    this.#leases.set(lease, lease);
-    return lease;
-  }
-
-  /** Whether there may be more bytes. */
-  async #more(): Promise<boolean> {
-    const isMore = await this.#source.ready(this.#signal);
-    this.#ended = !isMore;
-    return isMore;
-  }
-
-  /** The bytes of a part are not needed any more. */
-  free(part: Filled): void {
-    this.#leases.get(part)?.release();
-    this.#leases.delete(part);
-  }
-
-  /** No part is needed any more. */
-  end(): void {
-    for (const part of this.#leases.keys()) this.free(part);
-  }
-}

@@ -198,8 +198,8 @@ export class ObjectServer {
  * await using server = await createObjectServer('/srv/objects', { engine });
  * console.log(await server.listen(8080));
  * ```
- * @throws Error with the code of the system, such as ENOENT, if the folder cannot be opened. TypeError, RangeError for
- * invalid options.
+ * @throws Error with the code of the system, such as ENOENT, if the folder cannot be opened. FabricError FI_ENOSYS without
+ * /proc. TypeError, RangeError for invalid options.
  */
 export async function createObjectServer(
   root: string,

@@ -161,11 +161,11 @@ export class ObjectService {
 
   /** The answer to a request that has failed. */
   refusal(request: ObjectRequest, error: unknown, key = ''): ObjectResponse {
-    const { code, status, text, fields, cause } = answerableError(error);
+    const { code, status, text, fields, cause, ownHint } = answerableError(error);
     if (code === 'InternalError' && !request.signal.aborted) this.#failed(cause ?? error);
     const answer = { ...fields, [ERROR]: code };
     if (request.method === 'HEAD') return { status, fields: answer };
-    const elements = { Code: code, Message: text, Key: key || undefined };
+    const elements = { Code: code, Message: text, Key: key || undefined, Hint: ownHint };
     const body = documentOf('Error', elements, '');
     return { status, fields: { ...answer, 'content-type': 'application/xml' }, body };
   }

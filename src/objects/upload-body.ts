@@ -4,6 +4,7 @@ import { decodeChunks, isChunked, type Trailers } from './aws-chunked.js';
 import { checkSame, checksumOf, checksumOfFile, type UploadAlgorithm } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { ServerFabric } from './fabric.js';
+import { wholeNumber } from './keys.js';
 import type { NewFile } from './own-files.js';
 import { iterate, type ObjectRequest } from './request.js';
 import type { Fields } from './versions.js';
@@ -81,9 +82,7 @@ export async function checkBody(fields: Fields, body: Uint8Array): Promise<void>
 function decodedLengthOf(fields: Fields): number | undefined {
   const length = fields['x-amz-decoded-content-length'];
   if (length === undefined && isChunked(fields)) throw new ObjectError('MissingContentLength');
-  if (length !== undefined && !/^\d{1,15}$/.test(length))
-    throw new ObjectError('InvalidArgument', { detail: 'x-amz-decoded-content-length' });
-  return length === undefined ? undefined : Number(length);
+  return length === undefined ? undefined : wholeNumber('x-amz-decoded-content-length', length);
 }
 
 /** What has arrived. */

@@ -3,7 +3,7 @@ import { xmlResponse } from './bucket-requests.js';
 import { Budget } from './budget.js';
 import { checkSame, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
-import type { Target } from './keys.js';
+import { type Target, wholeNumber } from './keys.js';
 import { checksumFields, type Store } from './object-requests.js';
 import { type ObjectRequest, type ObjectResponse, withWholeBody } from './request.js';
 import { storedText } from './stored-checksums.js';
@@ -47,8 +47,8 @@ async function addPart(
   uploads: Uploads,
   id: string,
 ): Promise<ObjectResponse> {
-  const number = Number(target.query.get('partNumber') ?? 'none');
-  if (!Number.isInteger(number) || number < 1 || number > MAX_PARTS)
+  const number = wholeNumber('partNumber', target.query.get('partNumber') ?? '');
+  if (number < 1 || number > MAX_PARTS)
     throw new ObjectError('InvalidArgument', { detail: `partNumber is 1 to ${MAX_PARTS}` });
   if (request.fields['x-amz-copy-source'] !== undefined) throw new ObjectError('NotImplemented');
   await uploads.check(id, target);
@@ -99,8 +99,11 @@ async function join(
     if (wanted !== undefined) checkSame('crc64nvme', wanted, actual as string);
     const checksums = new Map(actual === undefined ? [] : [['crc64nvme', actual] as const]);
     const version = await folder.finish(file, storedText({ length: size, checksums }));
-    await folder.replace(file, bucket, key, (replaced) => checkChange(fields, replaced));
-    await uploads.remove(id, target);
+    await folder.replace(file, bucket, key, (replaced) => {
+      checkChange(fields, replaced);
+      uploads.checkStays(id);
+    });
+    await uploads.ended(id);
     const elements = {
       Location: `/${bucket}/${key}`,
       Bucket: bucket,

@@ -1,6 +1,6 @@
 // Multipart uploads: each has a folder of the store with a file for each part, until it is completed, aborted or too old.
 import { randomUUID } from 'node:crypto';
-import { closeSync, renameSync } from 'node:fs';
+import { closeSync, lstatSync, renameSync } from 'node:fs';
 import { type FileHandle, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
 import { CombinedCrc } from './checksums.js';
@@ -8,6 +8,7 @@ import { ObjectError } from './errors.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
 import { type NewFile, namesIn } from './own-files.js';
 import { storedChecksums, storedText } from './stored-checksums.js';
+import { ifPresent } from './system-errors.js';
 import type { Upload } from './upload-body.js';
 import { etagOf } from './versions.js';
 import type { ListedPart } from './xml.js';
@@ -49,7 +50,7 @@ export class Uploads {
   async #find(id: string, { bucket, key }: UploadTarget): Promise<string> {
     if (!ID.test(id)) throw new ObjectError('NoSuchUpload');
     const path = this.#folder.own.at(nameOf(id));
-    const text = await readFile(`${path}/target`, 'utf8').catch(() => undefined);
+    const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
     const target = text === undefined ? undefined : JSON.parse(text);
     if (target?.bucket !== bucket || target?.key !== key) throw new ObjectError('NoSuchUpload');
     return path;
@@ -120,8 +121,21 @@ export class Uploads {
     throw new ObjectError('InvalidPart', { detail });
   }
 
+  /** Refuses an upload that was completed or aborted meanwhile. Synchronous. */
+  checkStays(id: string): void {
+    const path = `${this.#folder.own.at(nameOf(id))}/target`;
+    if (!lstatSync(path, { throwIfNoEntry: false })) throw new ObjectError('NoSuchUpload');
+  }
+
+  /** Ends an upload. Parts that arrive at the same time get NoSuchUpload, and nothing of them stays. */
   async remove(id: string, target: UploadTarget): Promise<void> {
-    await removeUpload(await this.#find(id, target));
+    const path = await this.#find(id, target);
+    if (!(await this.#folder.own.removeFolder(path))) throw new ObjectError('NoSuchUpload');
+  }
+
+  /** Ends an upload that has become an object. Another request may have ended it. */
+  async ended(id: string): Promise<void> {
+    await this.#folder.own.removeFolder(this.#folder.own.at(nameOf(id)));
   }
 
   /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
@@ -129,17 +143,11 @@ export class Uploads {
     const folder = this.#folder.own.at('uploads');
     for (const id of await namesIn(folder)) {
       const path = `${folder}/${id}`;
-      const stats = await stat(path).catch(() => undefined); // removed since
+      const stats = await ifPresent(stat(path)); // it may be removed since
       // A part that gets its name changes the time of the folder.
-      if (stats && stats.mtimeMs < before) await removeUpload(path);
+      if (stats && stats.mtimeMs < before) await this.#folder.own.removeFolder(path);
     }
   }
-}
-
-// Without its target, there is no such upload, also while its parts are removed.
-async function removeUpload(path: string): Promise<void> {
-  await rm(`${path}/target`, { force: true });
-  await rm(path, { recursive: true, force: true });
 }
 
 /** The upload is not left behind. */

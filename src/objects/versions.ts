@@ -18,6 +18,10 @@ export const etagOf = ({ inode, modified, size }: Version): string =>
 
 export const dateOf = ({ modified }: Version): string => new Date(modified / 1000).toUTCString();
 
+/** A date of HTTP, in milliseconds. NaN for another text, which counts as none: Date.parse() takes `1` for a year. */
+const dateIn = (text = ''): number =>
+  /^[a-z]{3,9},? /i.test(text) ? Date.parse(text) : Number.NaN;
+
 /** The version in whole seconds, as dates of HTTP have it. In milliseconds. */
 const secondsOf = ({ modified }: Version): number => Math.floor(modified / 1e6) * 1000;
 
@@ -34,7 +38,7 @@ const weak = (list: string): string => list.replaceAll('W/', '');
 export function checkExpected(fields: Fields, version: Version | undefined): void {
   const match = fields['if-match'];
   if (version === undefined && match !== undefined) throw new ObjectError('NoSuchKey');
-  const since = Date.parse(fields['if-unmodified-since'] ?? '');
+  const since = dateIn(fields['if-unmodified-since']);
   const changed = version !== undefined && secondsOf(version) > since;
   const fails = match === undefined ? changed : !names(match, version && etagOf(version));
   if (fails) throw new ObjectError('PreconditionFailed');
@@ -52,7 +56,7 @@ export function checkChange(fields: Fields, version: Version | undefined): void 
 export function isFresh(fields: Fields, version: Version): boolean {
   const noneMatch = fields['if-none-match'];
   if (noneMatch !== undefined) return names(weak(noneMatch), etagOf(version));
-  return secondsOf(version) <= Date.parse(fields['if-modified-since'] ?? '');
+  return secondsOf(version) <= dateIn(fields['if-modified-since']);
 }
 
 /** A part of an object: `end` is that after the last byte. */
@@ -76,7 +80,6 @@ export function rangeOf(fields: Fields, version: Version): Range | undefined {
   const { size } = version;
   if (first === undefined) {
     const length = Math.min(Number(suffix), size);
-    if (size === 0 && Number(suffix) > 0) return undefined; // all of an empty object
     return checkedRange({ start: size - length, end: size }, size);
   }
   const end = last === '' ? size : Math.min(Number(last) + 1, size);

@@ -23,13 +23,26 @@ export interface SharedFile {
 
 const START = 19; // fields of /proc/PID/stat after the state
 
-/** The time at which a thread started. Undefined if it is not running. */
+// Of a file of a process that has ended: before it is opened, or between open() and read().
+const ENDED: readonly unknown[] = ['ENOENT', 'ESRCH'];
+
+/** The time at which a thread started. Undefined if it is not running. @throws if the system cannot tell. */
 function startOf(pid: number, thread: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
     // The name of the thread comes before the state, and may have spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return state === 'Z' || state === 'X' ? undefined : Number(fields[START - 1]);
+  } catch (error) {
+    if (ENDED.includes((error as NodeJS.ErrnoException).code)) return undefined;
+    throw error;
+  }
+}
+
+/** Compares the start of a thread. Undefined if the system cannot tell, because this process has no descriptor for example. */
+function hasStartedAt({ pid, thread, started }: ProcessIdentity): boolean | undefined {
+  try {
+    return startOf(pid, thread) === started;
   } catch {
     return undefined;
   }
@@ -54,12 +67,12 @@ export function thisProcess(): ProcessIdentity | undefined {
 }
 
 /** Whether a thread belongs to this host and still runs. */
-export const isHere = ({ host, pid, thread, started }: ProcessIdentity): boolean =>
-  host === thisProcess()?.host && startOf(pid, thread) === started;
+export const isHere = (process: ProcessIdentity): boolean =>
+  process.host === thisProcess()?.host && hasStartedAt(process) === true;
 
 /** Whether a thread belongs to this host and has ended. */
-export const hasEnded = ({ host, pid, thread, started }: ProcessIdentity): boolean =>
-  host === thisProcess()?.host && startOf(pid, thread) !== started;
+export const hasEnded = (process: ProcessIdentity): boolean =>
+  process.host === thisProcess()?.host && hasStartedAt(process) === false;
 
 /**
  * Opens memory that a process shares. Returns a descriptor. Returns undefined if the file is not one of

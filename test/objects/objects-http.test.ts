@@ -61,11 +61,11 @@ test('ranges are those of HTTP', async () => {
   }
 });
 
-test('a range of an empty object is all of it, or none', async () => {
+test('an empty object has no range', async () => {
   const { folder, status } = await prepared();
   writeFileSync(join(folder, 'object'), '');
-  expect(await status('GET', { range: 'bytes=-3' })).toBe(200);
-  expect(await status('GET', { range: 'bytes=0-' })).toBe(416);
+  for (const range of ['bytes=-3', 'bytes=-0', 'bytes=0-', 'bytes=0-0'])
+    for (const method of ['GET', 'HEAD']) expect(await status(method, { range })).toBe(416);
 });
 
 test('a range of another version is ignored', async () => {
@@ -209,4 +209,17 @@ test('clients that hold connections do not block others', async () => {
   expect(await status('GET')).toBe(200);
   slow.destroy();
   await closed(slow);
+});
+
+test('numbers of headers are decimal digits, and dates are those of HTTP', async () => {
+  const { request, status } = await prepared();
+  for (const number of ['1e1', '0x2', '+3', '5.0', '-1', 'all']) {
+    const inline = await request('GET', { 'x-libfabric-inline': number });
+    const decoded = await request('PUT', { 'x-amz-decoded-content-length': number }, 'x');
+    expect([number, inline.status, decoded.status]).toEqual([number, 400, 400]);
+  }
+  for (const date of ['1', '2001', '2001-01-01']) {
+    expect(await status('GET', { 'if-unmodified-since': date })).toBe(200);
+    expect(await status('GET', { 'if-modified-since': date.replace('2001', '2999') })).toBe(200);
+  }
 });

@@ -62,6 +62,13 @@ test('lists have the keys in the order of their bytes, by prefix, delimiter and 
       }
   for (const startAfter of ['a', 'a/', 'a/b', '😀'])
     expect(await list({ startAfter, pageSize: 3 })).toEqual(expected(all, { startAfter }));
+  for (const key of all)
+    for (const startAfter of [key, `${key}~`])
+      for (const delimiter of ['/', '-']) {
+        const options = { startAfter, delimiter };
+        const found = await list(options);
+        expect([options, sorted(found)]).toEqual([options, sorted(expected(all, options))]);
+      }
 });
 
 test('entries describe their objects, and folders without objects are no prefixes', async () => {
@@ -78,6 +85,46 @@ test('entries describe their objects, and folders without objects are no prefixe
   ]);
   expect(size).toBe(1);
   expect(lastModified.getTime()).toBeGreaterThan(0);
+});
+
+test('a prefix is listed only if one of its keys is after the start, in both kinds of list', async () => {
+  const { client } = await prepared(['f/a', 'f/b', 'g/a', 'g/sub/z', 'h_1', 'h_2']);
+  const cases: [start: string, query: string, entries: string][] = [
+    ['f/a', 'delimiter=/', 'h_1 h_2 f/ g/'],
+    ['f/b', 'delimiter=/', 'h_1 h_2 g/'],
+    ['f/zzz', 'delimiter=/', 'h_1 h_2 g/'],
+    ['f0', 'delimiter=/', 'h_1 h_2 g/'],
+    ['g/sub/y', 'delimiter=/&prefix=g/', 'g/sub/'],
+    ['g/sub/z', 'delimiter=/&prefix=g/', ''],
+    ['g/sub/zz', 'delimiter=/', 'h_1 h_2'],
+    ['h_1', 'delimiter=_', 'h_'],
+    ['h_2', 'delimiter=_', ''],
+    ['h_2', 'delimiter=/', ''],
+  ];
+  for (const [start, query, entries] of cases)
+    for (const kind of ['list-type=2&start-after', 'marker']) {
+      const xml = await (await fetch(`${client.url}?${kind}=${start}&${query}`)).text();
+      const found = [...xml.matchAll(/<(?:Key|CommonPrefixes><Prefix)>(.*?)</g)].map(
+        ([, key]) => key,
+      );
+      expect([kind, start, query, found.join(' ')]).toEqual([kind, start, query, entries]);
+    }
+});
+
+test('a list with an unknown kind, encoding or number is refused', async () => {
+  const { client } = await prepared(['a']);
+  const queries = [
+    ...['list-type=3', 'list-type=', 'list-type=02', 'encoding-type=foo', 'encoding-type=URL'],
+    ...['1e1', '0x2', '+3', ' 4', '5.0', '-1', '', 'all'].map(
+      (number) => `max-keys=${encodeURIComponent(number)}`,
+    ),
+  ];
+  for (const query of queries) {
+    const response = await fetch(`${client.url}?${query}`);
+    const [, code] = /<Code>(.*?)</.exec(await response.text()) ?? [];
+    expect([query, response.status, code]).toEqual([query, 400, 'InvalidArgument']);
+  }
+  expect((await fetch(`${client.url}?list-type=2&encoding-type=url&max-keys=01`)).status).toBe(200);
 });
 
 test('a bucket that does not exist has no list', async () => {

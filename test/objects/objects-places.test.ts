@@ -33,7 +33,7 @@ test('16 completions run at the same time, and further ones wait', async () => {
       begun += 1;
       return new Promise<void>((resolve) => going.push(resolve));
     },
-    remove: async () => {},
+    ended: async () => {},
   };
   const file = () => ({
     path: '',

@@ -101,6 +101,69 @@ test('of completions of one upload at the same time, each gets the object or NoS
   expect(temporaryIn(root)).toEqual([]);
 });
 
+test('an upload that is aborted beside its parts is gone: nothing of them stays', async () => {
+  const { root, uploads, send, create, part, complete } = await prepared();
+  for (let round = 0; round < 25; round++) {
+    const id = await create();
+    const first = await part(id, 1, 'first');
+    const parts = Array.from({ length: 12 }, (_, i) => part(id, i + 1, `${i}`.repeat(50_000)));
+    if (round % 5) await Promise.any(parts.slice(0, round % 5));
+    const aborted = await send('DELETE', `key?uploadId=${id}`);
+    expect([aborted.status, aborted.code]).toEqual([204, undefined]);
+    for (const { status, code } of await Promise.all(parts))
+      expect(['200 undefined', '404 NoSuchUpload']).toContain(`${status} ${code}`);
+    expect((await part(id, 2, 'late')).code).toBe('NoSuchUpload');
+    expect((await complete(id, [first.etag])).code).toBe('NoSuchUpload');
+    expect((await send('DELETE', `key?uploadId=${id}`)).code).toBe('NoSuchUpload');
+  }
+  expect([readdirSync(uploads), temporaryIn(root), openIn(root)]).toEqual([[], [], [root]]);
+});
+
+test('an upload that is aborted beside its completion becomes an object, or is gone', async () => {
+  const { root, folder, uploads, send, create, part, complete } = await prepared();
+  for (let round = 0; round < 10; round++) {
+    const id = await create();
+    const { etag } = await part(id, 1, 'bytes'.repeat(100_000));
+    const [completed, aborted] = await Promise.all([
+      complete(id, [etag]),
+      send('DELETE', `key?uploadId=${id}`),
+    ]);
+    expect(existsSync(join(folder, 'key'))).toBe(completed.status === 200);
+    expect(['200 undefined', '404 NoSuchUpload']).toContain(
+      `${completed.status} ${completed.code}`,
+    );
+    expect(['204 undefined', '404 NoSuchUpload']).toContain(`${aborted.status} ${aborted.code}`);
+    await send('DELETE', 'key');
+  }
+  expect([readdirSync(uploads), temporaryIn(root)]).toEqual([[], []]);
+});
+
+test('a part number is 1 to 10,000 in decimal digits', async () => {
+  const { uploads, create, part, send } = await prepared();
+  const id = await create();
+  for (const number of [
+    '1e1',
+    '0x2',
+    '+3',
+    ' 4',
+    '5e0',
+    '1_0',
+    '1.5',
+    '-1',
+    '0',
+    '10001',
+    '',
+    'x',
+  ]) {
+    const path = `key?partNumber=${encodeURIComponent(number)}&uploadId=${id}`;
+    const { status, code } = await send('PUT', path, 'bytes');
+    expect([number, status, code]).toEqual([number, 400, 'InvalidArgument']);
+  }
+  expect((await send('PUT', `key?uploadId=${id}`, 'bytes')).status).toBe(400);
+  expect((await part(id, 10_000, 'bytes')).status).toBe(200);
+  expect(readdirSync(join(uploads, id)).sort()).toEqual(['10000', 'target']);
+});
+
 const age = (path: string, ms: number) => {
   const seconds = (Date.now() - ms) / 1000;
   utimesSync(path, seconds, seconds);
