@@ -31,6 +31,21 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
   );
 });
 
+/** Bytes of the host, as they were when their registration began. Their ArrayBuffer may be detached since then. */
+export interface HostBytes {
+  readonly buffer: ArrayBufferLike;
+  /** Bytes from the start of the buffer. */
+  readonly start: number;
+  /** Bytes. */
+  readonly length: number;
+}
+
+export const hostBytesOf = ({ buffer, byteOffset, length }: Uint8Array): HostBytes => ({
+  buffer,
+  start: byteOffset,
+  length,
+});
+
 /** Memory of a device that was registered. */
 interface DeviceRegion {
   /** Bytes. */
@@ -77,14 +92,14 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   constructor(
     engine: Engine,
     region: NativeRegion,
-    memory: Uint8Array | DeviceRegion,
+    memory: HostBytes | DeviceRegion,
     access: readonly MrAccess[],
     hugePages?: boolean,
   ) {
     super();
     this.#engine = engine;
-    if (memory instanceof Uint8Array) {
-      this.#start = memory.byteOffset;
+    if ('buffer' in memory) {
+      this.#start = memory.start;
       this.#buffer = memory.buffer;
       this.deviceAccess = undefined;
     } else {

@@ -265,6 +265,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   parts.timeouts.close();
   parts.liveness.close();
   for (const memory of parts.memories) memory.device?.release();
+  parts.memories.clear();
   for (const peer of peers.values()) peer.unmap();
 }
 

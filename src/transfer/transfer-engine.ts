@@ -1,5 +1,5 @@
 import type { Reader } from '../base/arrivals.js';
-import { cancellable } from '../base/cancellation.js';
+import { asCancellation, cancellable } from '../base/cancellation.js';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { uncloneable } from '../base/describe.js';
 import type { Directory } from '../base/directory.js';
@@ -261,9 +261,9 @@ export class TransferEngine {
           return opening;
         },
         forget: async (closing) => {
-          memories.delete(closing);
           registered.device?.release();
-          if (this.closed) return;
+          if (this.closed) return; // the rails deregister it, and it is kept until they are closed
+          memories.delete(closing);
           const closings = registered.regions.map((region) => region?.close());
           await Promise.all([offers.end('its memory was closed'), ...closings]);
         },
@@ -271,6 +271,7 @@ export class TransferEngine {
       registered,
     );
     memories.add(memory);
+    if (this.closed) throw asCancellation(closed('the transfer engine'));
     return memory;
   }
 
