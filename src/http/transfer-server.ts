@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkObject, checkOptions } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
+import { isOfFullVector } from '../base/error-hints.js';
 import { FabricError, invalidArgType } from '../base/errors.js';
 import { checkOrigin, type Origin, sourceOfRequest } from '../base/origin.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
@@ -90,8 +91,9 @@ export class TransferServer {
    * The peer stays open while the request is in progress, and for some time after it: `keep`.
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed or of an engine that this one does not reach.
-   * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients. Their `statusCode` is 400, 403
-   * and 503, which Express and Fastify reply.
+   * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients, FI_EADDRNOTAVAIL if the provider
+   * of the engine has no room for another one. Their `statusCode` is 400, 403, and 503 for the last two, which Express and
+   * Fastify reply.
    */
   async clientOf(
     request: AnyRequest,
@@ -147,7 +149,8 @@ const hasEnded = (response: ServerResponse | Http2ServerResponse): boolean =>
 function statusOf(error: unknown): number | undefined {
   if (error instanceof TypeError) return 400;
   if (!FabricError.is(error)) return undefined;
-  return error.code === 'FI_EACCES' ? 403 : error.code === 'FI_EBUSY' ? 503 : undefined;
+  if (error.code === 'FI_EACCES') return 403;
+  return error.code === 'FI_EBUSY' || isOfFullVector(error) ? 503 : undefined;
 }
 
 function withStatus(error: unknown): unknown {

@@ -148,7 +148,14 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     liveness,
     isOpen,
   };
-  const meeting = new Peers(peers, { context, rails, inbox, maps, rdma });
+  const meeting = new Peers(peers, {
+    context,
+    rails,
+    inbox,
+    maps,
+    rdma,
+    full: (error) => announcer.full(error),
+  });
   const parts: EngineParts = {
     settings,
     rails,

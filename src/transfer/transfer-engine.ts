@@ -155,7 +155,8 @@ export class TransferEngine {
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another
    * secret, belongs to an engine with another provider, or is a second one of a peer, with other rails. FabricError
-   * FI_EACCES if it came over a connection and was not admitted.
+   * FI_EACCES if it came over a connection and was not admitted, FI_EADDRNOTAVAIL if the provider has no room for another
+   * peer: shm has room for 256 engines over the life of one.
    */
   async peer(address: string, options: PeerOptions = {}): Promise<RemoteEngine> {
     const { from, admit } = checkPeerOptions(options);

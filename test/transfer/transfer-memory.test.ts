@@ -39,7 +39,7 @@ describe.each([
   test('bytes whose ArrayBuffer is detached at any moment are transferred all the same', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const detach = (bytes: Uint8Array) =>
-      new Uint8Array(structuredClone(bytes.buffer, { transfer: [bytes.buffer] }));
+      new Uint8Array(structuredClone(bytes.buffer, { transfer: [bytes.buffer as ArrayBuffer] }));
     const source = pattern(SIZE).slice();
     const registering = a.register(source);
     const held = detach(source);
