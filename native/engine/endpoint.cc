@@ -4,6 +4,7 @@
 
 #include "../providers/bounded_close.h"
 #include "../providers/local_peers.h"
+#include "../providers/provider_traits.h"
 #include "../providers/skip_destructors.h"
 #include "../util/misuse.h"
 #include "engine.h"
@@ -55,7 +56,9 @@ fid_ep* Endpoint::opened() const {
 void throwClosed(const Endpoint& endpoint) {
   if (!endpoint.broken) throwClosed<Endpoint>(endpoint);
   const Failure& why = endpoint.end;
-  throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
+  FabricFailure failure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
+  failure.provider = traitsOf(endpoint.av->info()).name;
+  throw failure;
 }
 
 bool Endpoint::announced() const {

@@ -142,8 +142,9 @@ void checkForm(const fi_info& info, const uint8_t* bytes, size_t length, const s
   }
 }
 
-uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
-  const fi_info& info = av.domain().info();
+namespace {
+
+uint32_t insert(AddressVector& av, const fi_info& info, const uint8_t* given) {
   const auto bare = withoutPadding(given, info.addr_format);
   const uint8_t* bytes = bare ? bare->data() : given;
   const std::string name =
@@ -165,6 +166,13 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
     }
   }
   return addPeer(av, address, name, admission.use);
+}
+
+}  // namespace
+
+uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
+  const fi_info& info = av.domain().info();
+  return naming(info, [&] { return insert(av, info, given); });
 }
 
 void exportAddressInsertion(Napi::Object exports) {

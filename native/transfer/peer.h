@@ -74,6 +74,10 @@ class Path {
   // of messages to other peers.
   bool takesMessages(Clock::time_point now) const { return stuck_ < kMaxStuck && isTrusted(now); }
 
+  // The provider has taken no slice to the peer in this turn. Thousands of transfers may wait.
+  bool isFull(Clock::time_point turn) const { return fullAt_ == turn; }
+  void full(Clock::time_point turn) { fullAt_ = turn; }
+
   // `arrivals`: the slices that have arrived at the peer so far, over all rails.
   void posted(Clock::time_point now, uint64_t arrivals) {
     if (awaited_++ == 0) {
@@ -198,6 +202,7 @@ class Path {
   Clock::time_point lastProgress_{};
   Clock::duration longestGap_{};  // 0: nothing has arrived
   uint64_t arrivalsBefore_ = 0;
+  Clock::time_point fullAt_{};
   Clock::time_point refusedSince_{};
   Clock::time_point offeredSince_{};  // since the provider last took something
   Clock::time_point offerAt_{};       // when the provider may be tried again

@@ -160,7 +160,7 @@ Clock::duration Rail::lateAfter() const {
 bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now) {
   if (transfer->order.mapping) return copyNext(*transfer, now);
   Path& path = transfer->order.peer->paths[index];
-  if (!path.open(now) || !mayHelp(*transfer, now)) return false;
+  if (path.isFull(now) || !path.open(now) || !mayHelp(*transfer, now)) return false;
   uint32_t slice = transfer->take();
   if (slice == Transfer::kNone && inFlight_ == 0 && !transfer->order.repeats) {
     slice = transfer->takeLate(lateAfter(), now);
@@ -180,6 +180,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   ops_.remove(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
+    path.full(now);
     if (path.refused(now, settings_.stall)) {
       leavePath(*transfer->order.peer, path, now, "the provider takes no slices");
     }

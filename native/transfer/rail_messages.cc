@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../providers/provider_traits.h"
 #include "../util/error.h"
 #include "rail.h"
 #include "transfer_engine.h"
@@ -26,7 +27,9 @@ void Rail::listen() {
     if (ret == -FI_EAGAIN && slot > 0) break;  // the provider has room for fewer
     if (ret == -FI_ECANCELED) {                // the provider has just broken the endpoint
       const Failure why = engine_.closings.whyClosed(endpoint_->handle);
-      throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
+      naming(endpoint_->av->info(), [&] {
+        throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
+      });
     }
     check(ret, "fi_recvmsg");
   }

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { errnoByCode } from './error-codes.js';
 
 // The usual causes of failed libfabric calls that return only an error number, by provider.
@@ -5,10 +6,45 @@ import { errnoByCode } from './error-codes.js';
 interface CallHint {
   readonly call: RegExp;
   readonly errno: number;
+  /** Whether it explains a failure about which the provider has said something. */
+  readonly withText?: boolean;
   readonly hint: string;
 }
 
+const { ENOSPC, EROFS, EFBIG } = constants.errno;
+const OPENING = /^fi_(fabric|domain|endpoint|enable|cq_open|cntr_open|av_open|mr_reg|mr_regattr)$/;
+const SHARED_MEMORY = /^fi_(domain|endpoint|enable|av_open)$/; // the calls that make files in /dev/shm
+
+/** What to do when an address vector of shm has no room. */
+const FULL_VECTOR =
+  'an address vector of shm has room for 256 peers over its life, also for those that were removed: close the engine or the endpoint and open another, or use tcp where processes come and go';
+
 const ANY: readonly CallHint[] = [
+  {
+    call: /./,
+    errno: errnoByCode.FI_EMFILE,
+    hint: 'the process has as many open files as it may: raise the limit (ulimit -n), or close engines, endpoints and domains that are not used',
+  },
+  {
+    call: SHARED_MEMORY,
+    errno: ENOSPC,
+    hint: '/dev/shm is full (df /dev/shm): enlarge it, as docker run --shm-size does, or remove the files of processes that were killed',
+  },
+  {
+    call: SHARED_MEMORY,
+    errno: EROFS,
+    hint: '/dev/shm is mounted read-only, and processes of a host share memory in it: mount it with write access, or use another provider',
+  },
+  {
+    call: SHARED_MEMORY,
+    errno: EFBIG,
+    hint: 'the limit of the size of files is too low for shared memory: raise it (ulimit -f)',
+  },
+  {
+    call: OPENING,
+    errno: errnoByCode.FI_ENOMEM,
+    hint: 'the memory of this process or its control group is exhausted, or its limit of locked memory (ulimit -l)',
+  },
   {
     call: /^fi_mr_regattr$/,
     errno: errnoByCode.FI_ENOSYS,
@@ -16,7 +52,19 @@ const ANY: readonly CallHint[] = [
   },
 ];
 
+const SHM: readonly CallHint[] = [
+  { call: /^fi_av_insert$/, errno: errnoByCode.FI_EADDRNOTAVAIL, hint: FULL_VECTOR },
+];
+
+const LOCKED =
+  "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB per endpoint; or enlarge /dev/shm, if it is full (df /dev/shm)";
+
 const EFA: readonly CallHint[] = [
+  {
+    call: /^fi_av_insert$/,
+    errno: errnoByCode.FI_EADDRNOTAVAIL,
+    hint: 'libfabric 1.17 has room for 128 addresses of its own host over the life of an address vector: open another engine or endpoint, or set FI_EFA_SHM_AV_SIZE',
+  },
   {
     call: /^fi_mr_regattr$/,
     errno: errnoByCode.FI_EINVAL,
@@ -45,7 +93,13 @@ const EFA: readonly CallHint[] = [
   {
     call: /^fi_(domain|endpoint|enable|cq_open)$/,
     errno: errnoByCode.FI_ENOMEM,
-    hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB per endpoint; or enlarge /dev/shm, if it is full (df /dev/shm)",
+    hint: LOCKED,
+  },
+  {
+    call: /^fi_eq_readerr$/,
+    errno: errnoByCode.FI_ENOMEM,
+    withText: true,
+    hint: LOCKED,
   },
   {
     // ibv_post_send(3) and ibv_post_recv(3) return this on a queue pair in its error state.
@@ -55,7 +109,11 @@ const EFA: readonly CallHint[] = [
   },
 ];
 
-const BY_PROVIDER: Readonly<Record<string, readonly CallHint[]>> = { efa: EFA };
+const BY_PROVIDER: Readonly<Record<string, readonly CallHint[]>> = { efa: EFA, shm: SHM };
+
+/** Whether an address was refused because the address vector has no room for another one, ever. */
+export const isOfFullVector = ({ hint }: { readonly hint?: string | undefined }): boolean =>
+  hint === FULL_VECTOR;
 
 /** The usual remedy for a failed call. `text` is this package's own text about the failure. */
 export function hintOfCall(
@@ -64,9 +122,10 @@ export function hintOfCall(
   errno: number,
   text: string,
 ): string | undefined {
-  if (text !== '') return undefined;
   const hints = [...(BY_PROVIDER[provider] ?? []), ...ANY];
-  return hints.find((each) => each.errno === errno && each.call.test(call))?.hint;
+  return hints.find(
+    (each) => each.errno === errno && each.call.test(call) && (text === '' || each.withText),
+  )?.hint;
 }
 
 /** The usual remedy if the shm provider below efa fails an operation between peers of a host. */

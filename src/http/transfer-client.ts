@@ -58,7 +58,8 @@ export class TransferClient<I extends object, R extends { readonly headers: AnyH
   }
 
   /**
-   * Calls fetch() with the address of the engine, and meets the engine of the server.
+   * Calls fetch() with the address of the engine, and meets the engine of the server. Resolves for each status, as fetch()
+   * does: look at `response.ok` before you use the tokens.
    *
    * @throws as fetch() does. FabricError FI_ENODATA if the response has no address of an engine. TypeError
    * ERR_INVALID_ARG_VALUE if this engine cannot reach that engine.

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { checkObject, checkOptions } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
+import { isOfFullVector } from '../base/error-hints.js';
 import { FabricError, invalidArgType } from '../base/errors.js';
 import { checkOrigin, type Origin, sourceOfRequest } from '../base/origin.js';
 import type { RemoteEngine, TransferEngine } from '../transfer/index.js';
@@ -91,7 +92,8 @@ export class TransferServer {
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed or of an engine that this one does not reach.
    * FabricError FI_EACCES if it is not admitted, FI_EBUSY if there are too many clients, FI_EMFILE if the process has no
-   * file descriptor. Their `statusCode` is 400, 403, 503 and 503, which Express and Fastify reply.
+   * file descriptor, FI_EADDRNOTAVAIL if the provider of the engine has no room for another one. Their `statusCode` is
+   * 400, 403, and 503 for the others, which Express and Fastify reply.
    */
   async clientOf(
     request: AnyRequest,
@@ -150,7 +152,7 @@ function statusOf(error: unknown): number | undefined {
   if (error instanceof TypeError) return 400;
   if (!FabricError.is(error)) return undefined;
   if (error.code === 'FI_EACCES') return 403;
-  return BUSY.includes(error.code) ? 503 : undefined;
+  return BUSY.includes(error.code) || isOfFullVector(error) ? 503 : undefined;
 }
 
 function withStatus(error: unknown): unknown {

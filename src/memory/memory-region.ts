@@ -31,13 +31,20 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
   );
 });
 
-/** Memory of the host that was registered. Its buffer may have been detached meanwhile, and the length of a view is 0 then. */
-interface HostRegion {
+/** Bytes of the host, as they were when their registration began. Their ArrayBuffer may be detached since then. */
+export interface HostBytes {
   readonly buffer: ArrayBufferLike;
-  readonly byteOffset: number;
+  /** Bytes from the start of the buffer. */
+  readonly start: number;
   /** Bytes. */
   readonly length: number;
 }
+
+export const hostBytesOf = ({ buffer, byteOffset, length }: Uint8Array): HostBytes => ({
+  buffer,
+  start: byteOffset,
+  length,
+});
 
 /** Memory of a device that was registered. */
 interface DeviceRegion {
@@ -85,14 +92,14 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   constructor(
     engine: Engine,
     region: NativeRegion,
-    memory: HostRegion | DeviceRegion,
+    memory: HostBytes | DeviceRegion,
     access: readonly MrAccess[],
     hugePages?: boolean,
   ) {
     super();
     this.#engine = engine;
     if ('buffer' in memory) {
-      this.#start = memory.byteOffset;
+      this.#start = memory.start;
       this.#buffer = memory.buffer;
       this.deviceAccess = undefined;
     } else {

@@ -17,7 +17,7 @@ import { type NativeRegion, native } from '../contract/native.js';
 import type { Engine } from '../engine/engine.js';
 import { refuseUnsteady } from '../engine/memory.js';
 import { checkDeviceMemory, type DeviceMemory, looksLikeDeviceMemory } from './device-memory.js';
-import { MemoryRegion } from './memory-region.js';
+import { hostBytesOf, MemoryRegion } from './memory-region.js';
 
 /** The options of `domain.allocate()`. */
 export interface AllocateOptions extends WaitOptions {
@@ -56,11 +56,10 @@ export async function register(
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
   const wait = checkWait(options);
   refuseUnsteady(bytes.buffer, 'buffer');
-  const { buffer: whole, byteOffset, length } = bytes;
-  const memory = { buffer: whole, byteOffset, length };
+  const host = hostBytesOf(bytes); // the native side holds this memory from now on
   const registering = async () => {
     const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, false));
-    return orForget(engine, region, () => new MemoryRegion(engine, region, memory, rights));
+    return orForget(engine, region, () => new MemoryRegion(engine, region, host, rights));
   };
   return orClosed(registering(), wait);
 }
@@ -109,8 +108,8 @@ export async function allocate(
   const allocating = async () => {
     const region = await offLoop(native.memoryAllocate(engine.handle, rights, allocation));
     return orForget(engine, region, () => {
-      const bytes = new Uint8Array(region.buffer);
-      return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
+      const host = { buffer: region.buffer, start: 0, length };
+      return new MemoryRegion(engine, region, host, rights, region.hugePages);
     });
   };
   return orClosed(allocating(), wait);

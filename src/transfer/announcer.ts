@@ -28,6 +28,14 @@ export class Announcer {
     if (fellBack.hasSubscribers) fellBack.publish({ ...event, engine: this.#owner.engine });
   }
 
+  /** The engine takes no further peer. Its servers may have no other way to say so: their clients fall back. */
+  full(error: FabricError): void {
+    process.emitWarning(
+      `a transfer engine takes no further peer: ${error.message}`,
+      'LibfabricWarning',
+    );
+  }
+
   /** The provider has reported an error of a rail. */
   railFailed(index: number, error: FabricError): void {
     if (!this.events.observed && !railError.hasSubscribers) return;

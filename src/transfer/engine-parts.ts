@@ -148,7 +148,14 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     liveness,
     isOpen,
   };
-  const meeting = new Peers(peers, { context, rails, inbox, maps, rdma });
+  const meeting = new Peers(peers, {
+    context,
+    rails,
+    inbox,
+    maps,
+    rdma,
+    full: (error) => announcer.full(error),
+  });
   const parts: EngineParts = {
     settings,
     rails,
@@ -265,6 +272,7 @@ export async function closeParts(parts: EngineParts): Promise<void> {
   parts.timeouts.close();
   parts.liveness.close();
   for (const memory of parts.memories) memory.device?.release();
+  parts.memories.clear();
   for (const peer of peers.values()) peer.unmap();
 }
 

@@ -195,8 +195,10 @@ export class Liveness {
       this.#connect(peer, 'a rail reaches it again');
   }
 
+  // What comes from a process that has ended was sent before its end.
   #connect(peer: RemoteEngine, reason: string): void {
-    if (peer.state !== 'connected') this.#actions.change(peer, 'connected', reason);
+    if (peer.state !== 'connected' && !peer.hasEnded)
+      this.#actions.change(peer, 'connected', reason);
   }
 
   close(): void {

@@ -1,5 +1,6 @@
 import { countAsHandled } from '../base/cancellation.js';
-import { invalidArgValue } from '../base/errors.js';
+import { isOfFullVector } from '../base/error-hints.js';
+import { FabricError, invalidArgValue } from '../base/errors.js';
 import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
 import { type EngineAddress, identityText, isSameAddress } from './address.js';
@@ -27,6 +28,8 @@ export interface PeersOptions {
   readonly maps: boolean;
   /** Whether all rails do RDMA. */
   readonly rdma: boolean;
+  /** Called once, when a rail has no room for another peer. */
+  full(error: FabricError): void;
 }
 
 /** The engines that an engine knows, by identity. */
@@ -34,6 +37,7 @@ export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
   readonly #forgotten = new ForgottenPeers();
+  #isFull = false;
   // The addresses of the peers that were closed last, by identity.
   readonly #closed = new Map<bigint, Pick<RemoteEngine, 'address' | 'stranger'>>();
 
@@ -60,7 +64,7 @@ export class Peers {
     const inserted = address.rails.map((each, i) =>
       stranger && !stranger.usable[i] ? undefined : each,
     );
-    const addresses = new Addresses(rails, inserted);
+    const addresses = this.#insert(rails, inserted);
     const handle = native.transferPeer(
       context.handle,
       address.id,
@@ -82,6 +86,18 @@ export class Peers {
     this.#closed.delete(address.id);
     inbox.known(peer);
     return peer;
+  }
+
+  #insert(rails: readonly Rail[], addresses: readonly (Uint8Array | undefined)[]): Addresses {
+    try {
+      return new Addresses(rails, addresses);
+    } catch (error) {
+      if (!this.#isFull && FabricError.is(error) && isOfFullVector(error)) {
+        this.#isFull = true;
+        this.#options.full(error);
+      }
+      throw error;
+    }
   }
 
   /** Meets a peer again that was closed lately, to answer it. Undefined if there is none. The caller holds and releases it. */

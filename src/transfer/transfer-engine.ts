@@ -1,5 +1,5 @@
 import type { Reader } from '../base/arrivals.js';
-import { cancellable } from '../base/cancellation.js';
+import { asCancellation, cancellable } from '../base/cancellation.js';
 import { publishClose, publishOpen } from '../base/channels.js';
 import { uncloneable } from '../base/describe.js';
 import type { Directory } from '../base/directory.js';
@@ -155,7 +155,8 @@ export class TransferEngine {
    *
    * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another
    * secret, belongs to an engine with another provider, or is a second one of a peer, with other rails. FabricError
-   * FI_EACCES if it came over a connection and was not admitted.
+   * FI_EACCES if it came over a connection and was not admitted, FI_EADDRNOTAVAIL if the provider has no room for another
+   * peer: shm has room for 256 engines over the life of one.
    */
   async peer(address: string, options: PeerOptions = {}): Promise<RemoteEngine> {
     const { from, admit } = checkPeerOptions(options);
@@ -261,9 +262,9 @@ export class TransferEngine {
           return opening;
         },
         forget: async (closing) => {
-          memories.delete(closing);
           registered.device?.release();
-          if (this.closed) return;
+          if (this.closed) return; // the rails deregister it, and it is kept until they are closed
+          memories.delete(closing);
           const closings = registered.regions.map((region) => region?.close());
           await Promise.all([offers.end('its memory was closed'), ...closings]);
         },
@@ -271,6 +272,7 @@ export class TransferEngine {
       registered,
     );
     memories.add(memory);
+    if (this.closed) throw asCancellation(closed('the transfer engine'));
     return memory;
   }
 

@@ -20,6 +20,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { bystander, forged, peersOf } from '../support/forged.js';
 import { settle } from '../support/settle.js';
+import { warningsFromNow } from '../support/warnings.js';
 
 const BYTES = pattern(100_000);
 const options = { provider: 'tcp', node: '127.0.0.1' };
@@ -270,6 +271,32 @@ test('a stranger makes a server keep 1024 engines, and connect nowhere', async (
   expect(transfers.clients).toBe(1024);
   await transfers.close();
   expect(peersOf(engine)).toEqual([]);
+});
+
+test('an engine over shm that can meet no more clients says so: a hint, a warning, and 503', async () => {
+  const warnings = warningsFromNow();
+  const shm = { provider: 'shm', node: undefined } as object;
+  const [engine, other] = [await openEngine(shm), await openEngine(shm)];
+  const { transfers } = await (SERVERS['node:http'] as Serve)(engine);
+  const request = { socket: { remoteAddress: '127.0.0.1' } };
+  const response = { setHeader: () => {}, closed: true };
+  const meet = async (i: number) => {
+    const rails = [Buffer.from(`fi_shm://4000000:${i}\0`)];
+    const address = forged(other.address, { id: BigInt(i), maps: false, rails });
+    const headers = { 'x-libfabric-address': address };
+    await transfers.clientOf({ ...request, headers } as never, response as never);
+  };
+  for (let i = 0; i < 256; i++) await meet(i);
+  await transfers.close();
+  for (const i of [256, 257]) {
+    await expect(meet(i)).rejects.toMatchObject({
+      code: 'FI_EADDRNOTAVAIL',
+      statusCode: 503,
+      hint: expect.stringContaining('256 peers'),
+    });
+  }
+  await vi.waitFor(() => expect(warnings.length).toBe(1));
+  expect(warnings[0]).toContain('takes no further peer');
 });
 
 test('the stream of a client whose process is killed ends when its connection does, whatever the liveness', async () => {

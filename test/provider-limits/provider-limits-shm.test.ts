@@ -15,6 +15,8 @@ test('shm has room for 256 peers over the lifetime of an address vector', async 
   const named = (i: number) => Buffer.from(`fi_shm://4000000:${i}\0`);
   const peers = Array.from({ length: 256 }, (_, i) => av.insert(named(i)));
   expect(() => av.insert(named(256))).toThrow(fabricError('FI_EADDRNOTAVAIL') as Error);
+  expect(() => av.insert(named(256))).toThrow('has room for 256 peers over its life');
+  await expect(av.insertMany([named(256)])).rejects.toThrow('has room for 256 peers over its life');
   const [first] = peers;
   if (first) await av.remove(first);
   expect(() => av.insert(named(256))).toThrow(fabricError('FI_EADDRNOTAVAIL') as Error);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { FolderDirectory } from 'libfabric/directory';
@@ -11,6 +11,7 @@ import { createObjectServer, ObjectClient } from 'libfabric/objects';
 import { TransferEngine } from 'libfabric/transfer';
 import { expect, onTestFinished, test } from 'vitest';
 import { enginePair } from '../support/engines.js';
+import { warningsFromNow } from '../support/warnings.js';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
@@ -147,4 +148,30 @@ test('object servers and their engines', async () => {
     await engine.close();
     return [engine, server, client];
   });
+});
+
+test('memory that is given back, or is there, while its engine closes stays until the rails have closed', async () => {
+  const warnings = warningsFromNow();
+  for (let i = 0; i < 5; i++) {
+    const { a, b, toA } = await pair();
+    const pool = a.pool({ size: 4096, count: 2 });
+    const leases = [await pool.acquire(), await pool.acquire()];
+    // An offer that the other engine has not released makes the end take time.
+    const offer = await (await b.allocate(4096)).offer({ access: 'write', to: toA });
+    offer.arrived.catch(() => {});
+    const allocating = [a.allocate(2 ** 20), a.pool({ size: 2 ** 20, count: 1 }).acquire()];
+    let isClosed = false;
+    const closing = a.close().then(() => {
+      isClosed = true;
+    });
+    leases.length = 0;
+    while (!isClosed) {
+      gc();
+      await turn();
+    }
+    await closing;
+    for (const each of await Promise.allSettled(allocating)) expect(each.status).toBe('rejected');
+    await delay(0);
+  }
+  expect(warnings).toEqual([]);
 });

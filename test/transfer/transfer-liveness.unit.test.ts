@@ -70,6 +70,21 @@ test('a sign of life begins the time again, and makes the peer connected', () =>
   expect(log.length).toBe(2);
 });
 
+test('a peer whose process has ended never comes back, whatever was still on its way', () => {
+  const { peer, liveness, remote, open, log } = checked();
+  open();
+  peer.hasEnded = true;
+  liveness.doubt(remote);
+  liveness.cut(remote, 'refused');
+  liveness.back(remote);
+  liveness.reached(remote);
+  liveness.back(remote);
+  expect(log).toEqual(['0 lost: its process or worker has ended']);
+  peer.state = 'silent';
+  liveness.back(remote);
+  expect(log.length).toBe(1);
+});
+
 test('traffic makes probes unnecessary, and without it there are two in a limit', () => {
   const { open, hear, probes, peer } = checked();
   open();

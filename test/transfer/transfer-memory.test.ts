@@ -36,6 +36,41 @@ describe.each([
     await offer.released;
   });
 
+  test('bytes whose ArrayBuffer is detached at any moment are transferred all the same', async () => {
+    const { a, b, toA, toB } = await enginePair(options);
+    const detach = (bytes: Uint8Array) =>
+      new Uint8Array(structuredClone(bytes.buffer, { transfer: [bytes.buffer as ArrayBuffer] }));
+    const source = pattern(SIZE).slice();
+    const registering = a.register(source);
+    const held = detach(source);
+    const from = await registering;
+    expect([from.length, from.bytes.length]).toEqual([SIZE, SIZE]);
+    const target = new Uint8Array(SIZE + 100).subarray(100);
+    const into = await b.register(target);
+    const registered = detach(target);
+    const offering = into.offer({ access: 'write', to: toA });
+    const offered = detach(into.bytes);
+    const offer = await offering;
+    const writing = toB.write(from, offer.token);
+    const written = detach(from.bytes);
+    await writing;
+    const { bytes } = await offer.arrived;
+    expect(same(bytes, pattern(SIZE))).toBe(true);
+    expect(same(into.bytes, pattern(SIZE))).toBe(true);
+    const views = [held, registered.subarray(100), offered, written];
+    for (const view of views) expect(same(view, pattern(SIZE))).toBe(true);
+    const allocated = await b.allocate(SIZE);
+    const back = await into.offer({ access: 'read', to: toA });
+    const local = await a.allocate(SIZE);
+    detach(local.bytes);
+    const reading = toB.read(back.token, local);
+    detach(local.bytes);
+    detach(allocated.bytes);
+    await reading;
+    expect(same(local.bytes, pattern(SIZE))).toBe(true);
+    expect(allocated.slice(10).bytes.length).toBe(SIZE - 10);
+  });
+
   test('an offer to read rejects if the peer aborts, or never reads', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const source = await filled(b, 8 * SIZE);

@@ -1,4 +1,6 @@
+import { FabricError } from '../../base/errors.js';
 import { within } from '../../base/wait-options.js';
+import { errnoOf } from '../errors.js';
 import type { ByteSource } from './sources.js';
 
 /** The bytes of a Blob, which may be a file: fs.openAsBlob(). */
@@ -19,6 +21,11 @@ export class BlobSource implements ByteSource {
     const bytes = await within(part.arrayBuffer(), { signal, timeout: undefined }, 'stream');
     into.set(new Uint8Array(bytes));
     this.#at += bytes.byteLength;
+    if (bytes.byteLength < part.size) {
+      throw new FabricError(errnoOf('FI_ENODATA'), 'stream', {
+        detail: `the Blob has ended at ${this.#at}, not at ${this.#blob.size}`,
+      });
+    }
     return bytes.byteLength;
   }
 

@@ -28,6 +28,16 @@ async function inboundOf(
 
 const inPlace = (transfer: Transfer, length: number) => transfer.then(() => length);
 
+/** Ends a stream all of whose bytes have arrived. Throws if they are not those that the peer has sent. */
+function conclude(end: StreamEnd, chunks: number, byteLength: number): void {
+  end.close();
+  const sent = end.ending;
+  if (chunks === sent?.chunks && byteLength === sent.byteLength) return;
+  throw new TransferError(errnoOf('FI_EIO'), true, {
+    detail: `${byteLength} bytes have arrived, and the peer has sent ${sent?.byteLength ?? 0}`,
+  });
+}
+
 /** Memory that a peer has offered for one read. */
 export class MemoryOrigin implements Origin {
   readonly #series: Series;
@@ -88,8 +98,8 @@ export class PeerOrigin implements Origin {
     }));
   }
 
-  async end(): Promise<void> {
-    this.#end.close();
+  async end(chunks: number, byteLength: number): Promise<void> {
+    conclude(this.#end, chunks, byteLength);
   }
 }
 
@@ -121,11 +131,6 @@ export class OfferedOrigin implements Origin {
   }
 
   async end(chunks: number, byteLength: number): Promise<void> {
-    this.#end.close();
-    const sent = this.#end.ending;
-    if (chunks === sent?.chunks && byteLength === sent.byteLength) return;
-    throw new TransferError(errnoOf('FI_EIO'), true, {
-      detail: `${byteLength} bytes have arrived, and the peer has sent ${sent?.byteLength ?? 0}`,
-    });
+    conclude(this.#end, chunks, byteLength);
   }
 }
