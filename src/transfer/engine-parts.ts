@@ -148,7 +148,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     liveness,
     isOpen,
   };
-  const meeting = new Peers(peers, { context, rails, inbox, maps, rdma });
+  const meeting = new Peers(peers, { context, rails, inbox, barriers, maps, rdma });
   const parts: EngineParts = {
     settings,
     rails,
