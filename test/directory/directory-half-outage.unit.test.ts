@@ -11,11 +11,11 @@ async function opened(own: { ttl: number } | undefined) {
   warningsFromNow();
   const entries = new Map<string, StoredEntry>();
   const write = (entry: StoredEntry) => void entries.set(entry.id, entry);
-  const put = vi.fn(async (_: string, entry: StoredEntry) => write(entry));
+  const put = vi.fn(async (_: string, entry: StoredEntry): Promise<void> => write(entry));
   const store = {
     name: 'a table',
     put,
-    remove: async (_: string, id: string) => void entries.delete(id),
+    remove: async (_: string, id: string): Promise<void> => void entries.delete(id),
     list: async () => [...entries.values()],
     close: async () => {},
   } satisfies DirectoryStore;
