@@ -287,7 +287,7 @@ export class AddressVector {
     return cancellable(async () => {
       this.#checkPeer(peer);
       const wait = checkWait(options);
-      if (!peer.markRemoved()) return;
+      peer.markRemoved();
       const engine = this.#engine;
       const request = engine.begin(Kind.Void, this);
       const promise = engine.requests.promise<void>(request);
@@ -296,7 +296,7 @@ export class AddressVector {
       try {
         await engine.settled(promise);
       } finally {
-        engine.peers.delete(peer.handle);
+        if (peer.removed) engine.peers.delete(peer.handle);
       }
     });
   }

@@ -142,6 +142,13 @@ void Closings::closeMemory(uint32_t handle, uint32_t request) {
 
 void Closings::removePeer(uint32_t handle, uint32_t request) {
   Peer* peer = engine_.peers.find(handle);
+  if (peer == nullptr || peer->insertions <= 1) return endPeer(handle, request);
+  --peer->insertions;
+  engine_.reports.settle(request, 0);
+}
+
+void Closings::endPeer(uint32_t handle, uint32_t request) {
+  Peer* peer = engine_.peers.find(handle);
   if (peer == nullptr) return engine_.reports.settle(request, 0);
   peer->removing = true;
   peer->removeRequest = request;

@@ -38,8 +38,10 @@ class Closings {
   void closeEndpoint(const Operation& operation);
   // Releases memory and closes its region once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
-  // Removes a peer from its address vector once no operation uses it.
+  // Undoes one insertion of a peer. With the last one, ends it.
   void removePeer(uint32_t handle, uint32_t request);
+  // Removes a peer from its address vector once no operation uses it.
+  void endPeer(uint32_t handle, uint32_t request);
   // Ends the wait of a close for operations in flight. Returns whether the request is one.
   bool expire(uint32_t request);
 

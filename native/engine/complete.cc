@@ -184,7 +184,7 @@ void Engine::releasePeer(uint32_t handle, bool succeeded) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) return;
   peer->answered |= succeeded;
-  if (--peer->inFlight == 0 && peer->removing) closings.removePeer(handle, peer->removeRequest);
+  if (--peer->inFlight == 0 && peer->removing) closings.endPeer(handle, peer->removeRequest);
 }
 
 // Whether no operation that names this peer has succeeded so far.

@@ -69,7 +69,7 @@ void Closings::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
     if (memory.closing && memory.inFlight > 0) closeMemory(handle, memory.closeRequest);
   });
   engine_.peers.forEach([&](uint32_t handle, const Peer& peer) {
-    if (peer.removing && peer.inFlight > 0) removePeer(handle, peer.removeRequest);
+    if (peer.removing && peer.inFlight > 0) endPeer(handle, peer.removeRequest);
   });
 }
 

@@ -46,6 +46,7 @@ struct Peer {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   AddressVector* av = nullptr;
   uint32_t inFlight = 0;
+  uint32_t insertions = 1;
   bool answered = false;      // an operation that names it has succeeded
   bool sharesMemory = false;  // the provider may reach it through shm
   bool unmapped = false;  // shm will map the peer's file at its first operation: shared_regions.h

@@ -39,10 +39,14 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
     av.forget(address);
     known = 0;
   }
-  if (known != 0 && peers.find(known)->removing) {
+  Peer* const present = known == 0 ? nullptr : peers.find(known);
+  if (present != nullptr && present->removing) {
     throw FabricFailure(FI_EBUSY, "fi_av_insert", "operations to this removed peer are in flight");
   }
-  if (known != 0) return known;
+  if (present != nullptr) {
+    ++present->insertions;
+    return known;
+  }
   Peer peer;
   peer.address = address;
   peer.av = &av;

@@ -33,6 +33,11 @@ export class DirectoryView {
     }
   }
 
+  /** The entries that are not among these ids. */
+  missing(ids: ReadonlySet<string>): readonly LeasedEntry[] {
+    return [...this.#entries.values()].filter(({ id }) => !ids.has(id));
+  }
+
   /** Sets what the directory has. Returns whether the view has changed. `now` is in milliseconds of any clock. */
   update(found: readonly LeasedEntry[], now: number): boolean {
     if (this.#isInterrupted) this.#back = now;

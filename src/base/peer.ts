@@ -18,7 +18,7 @@ export class Peer {
   /** @internal The identity of its address vector. */
   readonly vector: object;
   #insertions = 0;
-  #removed = false;
+  #removals = 0;
 
   /** @internal */
   constructor(handle: number, vector: object) {
@@ -28,12 +28,12 @@ export class Peer {
 
   /** Whether it was removed from its address vector. */
   get removed(): boolean {
-    return this.#removed;
+    return this.#removals === this.#insertions;
   }
 
   /** @internal */
   static is(value: unknown): value is Peer {
-    return typeof value === 'object' && value !== null && #removed in value;
+    return typeof value === 'object' && value !== null && #removals in value;
   }
 
   /** @internal */
@@ -41,11 +41,9 @@ export class Peer {
     this.#insertions += 1;
   }
 
-  /** @internal Returns whether this was the last of its insertions. */
-  markRemoved(): boolean {
-    this.#insertions -= 1;
-    this.#removed = this.#insertions === 0;
-    return this.#removed;
+  /** @internal */
+  markRemoved(): void {
+    this.#removals += 1;
   }
 }
 

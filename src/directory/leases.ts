@@ -1,3 +1,4 @@
+import { Deferred } from '../base/deferred.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
 import type { CheckedStore } from './checked-store.js';
@@ -10,7 +11,7 @@ const MAX_RETRY = 1000; // ms
 const MIN_TIMEOUT = 1000; // ms
 
 /** An entry that is renewed until stop(). */
-class Lease {
+export class Lease {
   readonly group: string;
   readonly entry: StoredEntry;
   /** Resolves when the entry is renewed no more. */
@@ -18,6 +19,10 @@ class Lease {
   readonly #pause = new Pause();
   readonly #outage: Outage;
   #isStopped = false;
+  // When the last renewal began that has succeeded, and whether the last one has failed.
+  #renewed = performance.now();
+  #isFailing = false;
+  #next: Deferred<void> | undefined;
 
   constructor(store: CheckedStore, group: string, entry: StoredEntry) {
     this.group = group;
@@ -28,6 +33,24 @@ class Lease {
   stop(): void {
     this.#isStopped = true;
     this.#pause.wake();
+    this.#next?.resolve();
+  }
+
+  /**
+   * Whether a renewal has succeeded in the last `time` milliseconds, and none has failed since. If none was made in this time,
+   * makes one.
+   */
+  async isRenewed(time: number): Promise<boolean> {
+    if (this.#isFailing || this.#isStopped) return !this.#isFailing;
+    if (performance.now() - this.#renewed > time) await this.renewNow();
+    return !this.#isFailing;
+  }
+
+  /** Renews the entry at once. Resolves when that has succeeded or failed. */
+  renewNow(): Promise<void> {
+    this.#next ??= new Deferred<void>();
+    this.#pause.wake();
+    return this.#next.promise;
   }
 
   /** Renews the entry in time. After a failure, more often, so that it is back soon after the service. */
@@ -37,14 +60,20 @@ class Lease {
     for (let wait = interval; ; ) {
       await this.#pause.for(wait);
       if (this.#isStopped) return;
+      const began = performance.now();
       try {
         await store.put(this.group, this.entry, timeout);
         this.#outage.isOver();
+        this.#renewed = began;
+        this.#isFailing = false;
         wait = interval;
       } catch (error) {
         this.#outage.goesOn(error);
+        this.#isFailing = true;
         wait = Math.min(interval, MAX_RETRY);
       }
+      this.#next?.resolve();
+      this.#next = undefined;
     }
   }
 }
@@ -53,6 +82,8 @@ class Lease {
 export class Leases {
   readonly #store: CheckedStore;
   readonly #leases = new Map<string, Lease>();
+  // The last call of each entry that has not ended. The store gets the calls of an entry one after the other.
+  readonly #last = new Map<string, Promise<void>>();
 
   constructor(store: CheckedStore) {
     this.#store = store;
@@ -63,7 +94,7 @@ export class Leases {
     const lease = new Lease(this.#store, group, entry);
     const previous = this.#leases.get(key);
     this.#leases.set(key, lease);
-    const published = this.#follow(previous, () => this.#store.put(group, entry));
+    const published = this.#next(key, previous, () => this.#store.put(group, entry));
     lease.ended = published.then(() => lease.renew(this.#store)).catch(() => {});
     try {
       await published;
@@ -74,22 +105,46 @@ export class Leases {
   }
 
   async withdraw(group: string, id: string): Promise<void> {
-    const lease = this.#leases.get(`${group}/${id}`);
+    const key = `${group}/${id}`;
+    const lease = this.#leases.get(key);
     if (lease === undefined) return;
-    this.#leases.delete(`${group}/${id}`);
-    await this.#follow(lease, () => this.#store.remove(group, id));
+    this.#leases.delete(key);
+    await this.#next(key, lease, () => this.#store.remove(group, id));
+  }
+
+  /** The leases of a group that are published, by the ids of their entries. */
+  of(group: string): ReadonlyMap<string, Lease> {
+    const leases = [...this.#leases.values()].filter((lease) => lease.group === group);
+    return new Map(leases.map((lease) => [lease.entry.id, lease]));
+  }
+
+  /** Whether the service takes what this process writes, as far as entries of `ttl` milliseconds show it to others. */
+  async areRenewed(ttl: number): Promise<boolean> {
+    const renewed = [...this.#leases.values()].map((lease) => lease.isRenewed(ttl / 2));
+    return !(await Promise.all(renewed)).includes(false);
   }
 
   /** Withdraws all entries. Those that cannot be withdrawn end with their leases. */
   async close(): Promise<void> {
     const all = [...this.#leases.values()];
     await Promise.allSettled(all.map(({ group, entry }) => this.withdraw(group, entry.id)));
+    await Promise.allSettled(this.#last.values());
   }
 
-  // A renewal in flight would bring back what was removed, so the lease before ends first.
-  async #follow(before: Lease | undefined, call: () => Promise<void>): Promise<void> {
+  /** @param before its renewal in flight would bring back what is removed, so it ends first. */
+  #next(key: string, before: Lease | undefined, call: () => Promise<void>): Promise<void> {
     before?.stop();
-    await before?.ended;
-    await call();
+    const last = this.#last.get(key);
+    const made = (async () => {
+      await before?.ended;
+      await last?.catch(() => {});
+      await call();
+    })();
+    this.#last.set(key, made);
+    const ended = () => {
+      if (this.#last.get(key) === made) this.#last.delete(key);
+    };
+    made.then(ended, ended);
+    return made;
   }
 }

@@ -68,7 +68,7 @@ export class RedisClient {
       await end;
     } finally {
       signal.removeEventListener('abort', stop);
-      client.destroy();
+      destroy(client);
     }
   }
 
@@ -80,10 +80,7 @@ export class RedisClient {
   #drop(calls: Promise<Client> | undefined): void {
     if (calls === undefined || this.#calls !== calls) return;
     this.#calls = undefined;
-    calls.then(
-      (client) => client.destroy(),
-      () => {},
-    );
+    calls.then(destroy, () => {});
   }
 
   /** @param lost is called when the connection is lost. */
@@ -97,8 +94,15 @@ export class RedisClient {
       await within(client.connect(), WAIT, 'redis');
       return client;
     } catch (error) {
-      client.destroy();
+      destroy(client);
       throw error;
     }
   }
+}
+
+/** A client whose connection has ended may throw. */
+function destroy(client: Client): void {
+  try {
+    client.destroy();
+  } catch {}
 }

@@ -138,7 +138,7 @@ export class StoredDirectory implements Directory, AsyncDisposable {
       { failed: stop },
       signal === undefined ? {} : { signal },
     );
-    const watching = new Watching(this.#store, name, this.#interval, (entries) => {
+    const watching = new Watching(this.#store, this.#leases, name, this.#interval, (entries) => {
       arrivals.takeNow();
       arrivals.push(entries);
     });

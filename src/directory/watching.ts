@@ -3,6 +3,7 @@ import { DirectoryView } from '../base/directory-view.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
 import type { CheckedStore } from './checked-store.js';
+import type { Lease, Leases } from './leases.js';
 import { TooLongError } from './records.js';
 
 const RETRY = 500; // ms
@@ -15,6 +16,7 @@ const MAX_PACE = 1000; // ms
 /** Keeps a view of a group up to date until stop(). */
 export class Watching {
   readonly #store: CheckedStore;
+  readonly #leases: Leases;
   readonly #group: string;
   readonly #interval: number;
   readonly #changed: (entries: readonly DirectoryEntry[]) => void;
@@ -24,17 +26,21 @@ export class Watching {
   readonly #pace = new Pause();
   readonly #again = new Pause();
   readonly #outage: Outage;
+  // The leases of this process whose entries the last list had.
+  #listed: readonly Lease[] = [];
   #isFirst = true;
   #lastList = performance.now();
 
   /** @param interval the milliseconds between lists, besides those after reported changes. */
   constructor(
     store: CheckedStore,
+    leases: Leases,
     group: string,
     interval: number,
     changed: (entries: readonly DirectoryEntry[]) => void,
   ) {
     this.#store = store;
+    this.#leases = leases;
     this.#group = group;
     this.#interval = interval;
     this.#changed = changed;
@@ -59,8 +65,10 @@ export class Watching {
       const began = performance.now();
       try {
         const found = await this.#store.list(this.#group);
+        const isBelieved = await this.#isBelieved(found);
         if (this.#isStopped) return;
         this.#outage.isOver();
+        if (!isBelieved) this.#view.interrupted();
         this.#update(found, performance.now());
       } catch (error) {
         if (this.#isStopped) return;
@@ -73,6 +81,22 @@ export class Watching {
       await this.#pace.for(Math.min((now - began) * PACE, MAX_PACE));
       await this.#pause.for(Math.min(this.#interval, this.#view.graceLeft(now)));
     }
+  }
+
+  /**
+   * Whether entries that are missing have ended. Others may be unable to renew their entries, as this process is, if the
+   * service can be read and not be written; and a service that has lost an entry of this process has lost others too.
+   */
+  async #isBelieved(found: Awaited<ReturnType<CheckedStore['list']>>): Promise<boolean> {
+    const own = this.#leases.of(this.#group);
+    const ids = new Set(found.map(({ id }) => id));
+    const lost = this.#listed.filter(({ entry: { id } }) => !ids.has(id));
+    const isLost = lost.some((lease) => own.get(lease.entry.id) === lease);
+    this.#listed = [...own.values()].filter(({ entry }) => ids.has(entry.id));
+    if (isLost) for (const lease of lost) void lease.renewNow();
+    const missing = this.#view.missing(ids);
+    if (isLost || missing.length === 0) return !isLost;
+    return this.#leases.areRenewed(Math.min(...missing.map(({ ttl }) => ttl)));
   }
 
   #update(found: Awaited<ReturnType<CheckedStore['list']>>, now: number): void {

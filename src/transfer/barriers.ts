@@ -1,35 +1,145 @@
+import { Deferred } from '../base/deferred.js';
+import { Reached, ROUND_LENGTH } from './barrier-rounds.js';
 import type { TransferError } from './errors.js';
 import { engineClosed } from './errors.js';
 
-const NAME_LENGTH = 20; // bytes of the group's name and of the round
-// The most barriers that peers have reached and this side has not. A peer may send any names.
+const GROUP_LENGTH = 16; // bytes
+const NAME_LENGTH = GROUP_LENGTH + ROUND_LENGTH;
+// The most groups that peers have barriers of and this side has not. A peer may send any names.
 const MAX_EARLY = 65_536;
+
+/** Whether a message has the form of the name of a barrier. */
+export const isBarrierName = (bytes: Uint8Array): boolean => bytes.length === NAME_LENGTH;
+
+/**
+ * Sends a message to all members, or only to those that are connected. Resolves when they have taken it. Must not throw.
+ */
+export type Announce = (message: Uint8Array, to: 'all' | 'connected') => Promise<unknown>;
 
 /** One call of barrier(). */
 export interface Barrier {
-  /** The name of the barrier. The members send it to each other. */
-  readonly name: Uint8Array;
-  /** Resolves when all members have arrived. Rejects if the engine closes. */
+  /** Resolves when all members have arrived and have taken the name. Rejects if the engine closes, or a member is lost. */
   readonly passed: Promise<void>;
   /** Must be called when `passed` is no longer awaited. */
   forget(): void;
 }
 
-interface Waiting {
-  /** Whether the barrier still waits for a peer. */
-  awaits(peer: bigint): boolean;
-  check(): void;
-  reject(error: unknown): void;
+/** The barriers of a group of engines. Groups of the same engines are one group. */
+class GroupBarriers {
+  readonly name: Uint8Array;
+  readonly own = new Reached();
+  readonly reached = new Map<bigint, Reached>();
+  readonly calls = new Set<Call>();
+
+  constructor(name: Uint8Array) {
+    this.name = name;
+  }
+
+  message(): Uint8Array {
+    return Buffer.concat([this.name, this.own.bytes()]);
+  }
+
+  arrived(from: bigint, its: Reached): void {
+    if (its.round <= this.own.round && this.calls.size === 0) return; // the call of this side has ended
+    const known = this.reached.get(from);
+    if (known === undefined) this.reached.set(from, its);
+    else known.merge(its);
+    for (const call of [...this.calls]) call.check();
+  }
+
+  end(call: Call): void {
+    this.calls.delete(call);
+    if (this.own.ended(call.round)) call.tell();
+    if (this.calls.size > 0) return;
+    for (const [peer, { round }] of this.reached) {
+      if (round <= this.own.round) this.reached.delete(peer);
+    }
+  }
+}
+
+/** One call of barrier(), in the round that it waits for at present. */
+class Call {
+  round: number;
+  readonly #group: GroupBarriers;
+  readonly #members: readonly bigint[];
+  readonly #announce: Announce;
+  readonly #passed = new Deferred<void>();
+  #announced: Promise<unknown> = Promise.resolve();
+  #isOver = false; // all have arrived
+
+  constructor(group: GroupBarriers, members: readonly bigint[], announce: Announce) {
+    this.#group = group;
+    this.#members = members;
+    this.#announce = announce;
+    this.round = group.own.round + 1;
+    this.passed.catch(() => {}); // the caller may have thrown another error already
+  }
+
+  get passed(): Promise<void> {
+    return this.#passed.promise;
+  }
+
+  begin(): void {
+    this.#enter(this.#roundOfAll());
+    this.check();
+  }
+
+  check(): void {
+    if (this.#isOver) return;
+    const round = this.#roundOfAll();
+    if (round > this.round) this.#enter(round);
+    const { own } = this.#group;
+    if (!this.#members.every((member) => this.#isHere(member))) return;
+    own.passed = Math.max(own.passed, this.round);
+    this.#isOver = true;
+    this.#announced.then(
+      () => this.#passed.resolve(),
+      () => {},
+    );
+  }
+
+  /** Tells the members what this side has reached. They need not take it. */
+  tell(): void {
+    this.#announce(this.#group.message(), 'connected').catch(() => {});
+  }
+
+  awaits(peer: bigint): boolean {
+    return this.#members.includes(peer) && !this.#isHere(peer);
+  }
+
+  reject(error: unknown): void {
+    this.#passed.reject(error);
+  }
+
+  #isHere(member: bigint): boolean {
+    return (this.#group.reached.get(member)?.round ?? 0) >= this.round;
+  }
+
+  /** The round of this call. If calls of a member have failed in it, that of the member's next call. */
+  #roundOfAll(): number {
+    let { round } = this;
+    for (const member of this.#members) {
+      const its = this.#group.reached.get(member);
+      if (its?.hasGivenUp(round)) round = its.since;
+    }
+    return round;
+  }
+
+  #enter(round: number): void {
+    const { own } = this.#group;
+    this.round = round;
+    own.round = Math.max(own.round, round);
+    this.#announced = this.#announce(this.#group.message(), 'all');
+    this.#announced.catch((error) => this.reject(error));
+  }
 }
 
 /** The barriers of an engine, and the peers that have arrived at each. */
 export class Barriers {
-  // The peers that have arrived, by the barrier's name in hexadecimal digits.
-  readonly #arrived = new Map<string, Set<bigint>>();
-  readonly #waiting = new Map<string, Waiting>();
-  // The number of calls of barrier(), by the group's name. Groups of the same engines are one group.
-  readonly #rounds = new Map<string, number>();
+  // By the group's name in hexadecimal digits.
+  readonly #groups = new Map<string, GroupBarriers>();
   readonly #waits: (change: number) => void;
+  #early = 0;
 
   /** @param waits is called when a call starts (1) or stops (-1) waiting. */
   constructor(waits: (change: number) => void) {
@@ -37,59 +147,42 @@ export class Barriers {
   }
 
   arrived(from: bigint, name: Uint8Array): void {
-    if (name.length !== NAME_LENGTH) return;
-    const key = Buffer.from(name).toString('hex');
-    if (!this.#waiting.has(key) && this.#isPast(name)) return;
-    const peers = this.#arrived.get(key);
-    if (peers === undefined && !this.#waiting.has(key) && this.#arrived.size >= MAX_EARLY) return;
-    if (peers === undefined) this.#arrived.set(key, new Set([from]));
-    else peers.add(from);
-    this.#waiting.get(key)?.check();
+    const its = isBarrierName(name) ? Reached.of(name.subarray(GROUP_LENGTH)) : undefined;
+    if (its === undefined) return;
+    this.#groupOf(name.subarray(0, GROUP_LENGTH), MAX_EARLY)?.arrived(from, its);
   }
 
   /**
    * Begins the next barrier of a group.
    *
-   * @param group 16 bytes.
+   * @param name 16 bytes.
    * @param members the engines that the barrier waits for.
    */
-  next(group: Uint8Array, members: readonly bigint[]): Barrier {
-    const name = this.#nameOfNext(group);
-    const key = name.toString('hex');
+  next(name: Uint8Array, members: readonly bigint[], announce: Announce): Barrier {
+    const group = this.#groupOf(name) as GroupBarriers;
+    if (group.own.round === 0) this.#early -= 1;
+    const call = new Call(group, members, announce);
+    group.calls.add(call);
     this.#waits(1);
-    const passed = new Promise<void>((resolve, reject) => {
-      const isHere = (member: bigint) => this.#arrived.get(key)?.has(member) ?? false;
-      const awaits = (peer: bigint) => members.includes(peer) && !isHere(peer);
-      const check = () => {
-        if (members.every(isHere)) resolve();
-      };
-      this.#waiting.set(key, { awaits, check, reject });
-      check();
-    });
-    passed.catch(() => {}); // the caller may have thrown the error of a message already
-    return { name, passed, forget: () => this.#forget(key) };
+    call.begin();
+    const forget = () => {
+      group.end(call);
+      this.#waits(-1);
+    };
+    return { passed: call.passed, forget };
   }
 
-  #nameOfNext(group: Uint8Array): Buffer {
-    const key = Buffer.from(group).toString('hex');
-    const round = (this.#rounds.get(key) ?? 0) + 1;
-    this.#rounds.set(key, round);
-    const name = Buffer.alloc(NAME_LENGTH);
-    name.set(group);
-    name.writeUInt32LE(round, 16);
-    return name;
-  }
-
-  // Whether the call of this side has ended before a member arrived, for example by a timeout.
-  #isPast(name: Uint8Array): boolean {
-    const { group, round } = partsOf(name);
-    return round <= (this.#rounds.get(group) ?? 0);
-  }
-
-  #forget(key: string): void {
-    this.#arrived.delete(key);
-    this.#waiting.delete(key);
-    this.#waits(-1);
+  /** @param mostEarly undefined if the group must be there. */
+  #groupOf(name: Uint8Array, mostEarly?: number): GroupBarriers | undefined {
+    const key = Buffer.from(name).toString('hex');
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      if (mostEarly !== undefined && this.#early >= mostEarly) return undefined;
+      group = new GroupBarriers(Uint8Array.from(name));
+      this.#groups.set(key, group);
+      this.#early += 1;
+    }
+    return group;
   }
 
   /**
@@ -97,15 +190,14 @@ export class Barriers {
    * error that is made is also published.
    */
   left(peer: bigint, reason: () => TransferError): void {
-    for (const { awaits, reject } of this.#waiting.values()) if (awaits(peer)) reject(reason());
+    for (const call of this.#calls()) if (call.awaits(peer)) call.reject(reason());
   }
 
   close(): void {
-    for (const { reject } of this.#waiting.values()) reject(engineClosed());
+    for (const call of this.#calls()) call.reject(engineClosed());
   }
-}
 
-function partsOf(name: Uint8Array) {
-  const bytes = Buffer.from(name);
-  return { group: bytes.toString('hex', 0, 16), round: bytes.readUInt32LE(16) };
+  *#calls(): Iterable<Call> {
+    for (const { calls } of this.#groups.values()) yield* calls;
+  }
 }

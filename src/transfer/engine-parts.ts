@@ -152,6 +152,7 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     context,
     rails,
     inbox,
+    barriers,
     maps,
     rdma,
     full: (error) => announcer.full(error),

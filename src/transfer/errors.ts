@@ -36,6 +36,10 @@ export const peerLost = (reason: string, ambiguous: boolean) =>
     hint: LOST_HINT,
   });
 
+/** The error for what waits for a peer that the program closes. */
+export const peerClosed = (detail: string, ambiguous: boolean) =>
+  asCancellation(new TransferError(errnoOf('FI_ECANCELED'), ambiguous, { detail }));
+
 const CLOSED = 'the transfer engine was closed';
 
 /** The error for everything that waits when the engine is closed. */

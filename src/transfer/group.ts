@@ -83,7 +83,8 @@ export class Group {
 
   /**
    * Resolves when every member has called barrier() as often as this one. All members must have a
-   * group of the same engines.
+   * group of the same engines. A call that has failed does not count: a member that calls barrier() again meets the others, also
+   * those that wait in their first call.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`; AbortError, or the signal's reason;
    * TransferError if a peer takes no message or is lost, or if this engine closes meanwhile. Error
@@ -96,11 +97,14 @@ export class Group {
       const barrier = this.#barriers.next(
         this.#name,
         this.peers.map(({ identity }) => identity),
+        (message, to) => {
+          const peers = this.peers.filter(({ state }) => to === 'all' || state === 'connected');
+          return Promise.all(peers.map(async (peer) => peer.send(message, Channel.Group)));
+        },
       );
       for (const peer of this.peers) peer.opened(1);
       try {
-        const sent = this.peers.map((peer) => peer.send(barrier.name, Channel.Group));
-        await within(Promise.all([barrier.passed, ...sent]), wait, 'barrier');
+        await within(barrier.passed, wait, 'barrier');
       } finally {
         barrier.forget();
         for (const peer of this.peers) peer.opened(-1);

@@ -1,6 +1,7 @@
 import { identityText } from './address.js';
 import type { Barriers } from './barriers.js';
 import { byChannel, CHANNELS, Channel } from './confirmations.js';
+import { EarlyBarriers } from './early-barriers.js';
 import { Arrived, type Notifications } from './notifications.js';
 import { Once } from './once.js';
 import { messagesOf } from './packet.js';
@@ -46,6 +47,7 @@ export class Inbox {
   readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
   readonly #notifications: Notifications;
   readonly #barriers: Barriers;
+  readonly #earlyBarriers = new EarlyBarriers();
   readonly #streams: Streams;
   readonly #unknown: UnknownSenders<Packet>;
   #unreadOfNonPeers = 0;
@@ -86,6 +88,7 @@ export class Inbox {
     if (channel !== Channel.Program) {
       if (peer === undefined) {
         if (channel === Channel.Stream) this.#streams.arrivedFromStranger(from, messages);
+        else this.#earlyBarriers.add(from, messages);
         return;
       }
       for (const bytes of messages) {
@@ -151,8 +154,10 @@ export class Inbox {
 
   /** Called when a sender becomes a peer. Confirms its packets that have arrived before. */
   known(peer: RemoteEngine): void {
-    this.#unknown.known(peer.identity);
-    const sender = this.#senders.get(peer.identity);
+    const { identity } = peer;
+    for (const name of this.#earlyBarriers.take(identity)) this.#barriers.arrived(identity, name);
+    this.#unknown.known(identity);
+    const sender = this.#senders.get(identity);
     if (sender === undefined) return;
     for (const channel of CHANNELS) {
       for (const sequence of sender.once[channel].seen) peer.take(channel, sequence);

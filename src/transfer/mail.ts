@@ -94,7 +94,9 @@ export class Mail {
   forget(peer: RemoteEngine): void {
     const outboxes = this.#outboxes.get(peer.identity) ?? {};
     for (const outbox of Object.values<Outbox>(outboxes)) {
-      outbox.forget(peer, 'the peer was closed before its program took the message');
+      outbox.forget(peer, (ambiguous) =>
+        peer.abandoned('the peer was closed before its program took the message', ambiguous),
+      );
     }
   }
 

@@ -5,6 +5,8 @@ import { MembershipEvents } from './membership-events.js';
 import { type PeerHolder, peerAt } from './peer-at.js';
 import type { RemoteEngine } from './remote-engine.js';
 
+const ENDED = 'its entry is no longer in the directory';
+
 /** The engines of a group: those that the directory has, and of these, those that a rail reaches. */
 export class Members {
   readonly events: MembershipEvents;
@@ -32,8 +34,8 @@ export class Members {
     for (const [id, peer] of this.#listed) {
       if (found.has(id)) continue;
       this.#listed.delete(id);
-      this.#show(peer, 'its entry is no longer in the directory');
-      countAsHandled(this.#release(peer));
+      this.#show(peer, ENDED);
+      countAsHandled(this.#release(peer, ENDED));
     }
     for (const [id, address] of found) {
       if (id !== this.#own && !this.#listed.has(id)) this.#admit(id, address);
@@ -78,8 +80,8 @@ export class Members {
   }
 
   /** Forgets a peer, unless the program or another membership uses it. */
-  async #release(peer: RemoteEngine): Promise<void> {
-    if (this.#parts.isOpen) await peer.release(this.#holder);
+  async #release(peer: RemoteEngine, gone?: string): Promise<void> {
+    if (this.#parts.isOpen) await peer.release(this.#holder, gone);
   }
 
   /** Forgets all peers. */

@@ -1,5 +1,5 @@
 import { withoutContext } from '../base/async-context.js';
-import { asCancellation, countAsHandled, isCancellation } from '../base/cancellation.js';
+import { countAsHandled, isCancellation } from '../base/cancellation.js';
 import { Deferred } from '../base/deferred.js';
 import { Fifo } from '../base/fifo.js';
 import { TimeLimit } from '../base/time-limit.js';
@@ -154,16 +154,15 @@ export class Outbox {
   }
 
   /** Rejects the messages to a peer that is closed. Those to the same engine, opened again, go on. */
-  forget(peer: RemoteEngine, detail: string): void {
+  forget(peer: RemoteEngine, failure: (ambiguous: boolean) => TransferError): void {
     this.flush();
-    const errno = errnoOf('FI_ECANCELED');
     for (const [sequence, packet] of this.#sent) {
       if (packet.peer !== peer) continue;
       this.#remove(sequence, packet);
-      this.#reject(packet, errno, detail, true, asCancellation);
+      rejectAll(packet, () => failure(true));
     }
     for (const packet of this.#waiting.takeAll()) {
-      if (packet.peer === peer) this.#reject(packet, errno, detail, false, asCancellation);
+      if (packet.peer === peer) rejectAll(packet, () => failure(false));
       else this.#waiting.add(packet);
     }
     this.#progress();
@@ -179,19 +178,8 @@ export class Outbox {
     for (const packet of this.#waiting.takeAll()) this.#reject(packet, status, detail, false);
   }
 
-  #reject(
-    { peer, messages }: Packet,
-    status: number,
-    detail: string,
-    ambiguous: boolean,
-    as = (error: TransferError) => error,
-  ): void {
-    for (const { promise, reject } of messages) {
-      const error = as(this.#failure(status, detail, ambiguous));
-      if (isCancellation(error)) countAsHandled(promise);
-      reject(error);
-    }
-    peer.used(-messages.length);
+  #reject(packet: Packet, status: number, detail: string, ambiguous: boolean): void {
+    rejectAll(packet, () => this.#failure(status, detail, ambiguous));
   }
 
   #resolveDelivered(): void {
@@ -261,5 +249,14 @@ export class Outbox {
 
 function resolve({ peer, messages }: Packet): void {
   for (const message of messages) message.resolve();
+  peer.used(-messages.length);
+}
+
+function rejectAll({ peer, messages }: Packet, failure: () => TransferError): void {
+  for (const { promise, reject } of messages) {
+    const error = failure();
+    if (isCancellation(error)) countAsHandled(promise);
+    reject(error);
+  }
   peer.used(-messages.length);
 }

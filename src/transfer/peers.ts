@@ -5,6 +5,7 @@ import { TimeLimit } from '../base/time-limit.js';
 import { native } from '../contract/native.js';
 import { type EngineAddress, identityText, isSameAddress } from './address.js';
 import { Addresses } from './addresses.js';
+import type { Barriers } from './barriers.js';
 import { ForgottenPeers } from './forgotten-peers.js';
 import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
@@ -24,6 +25,7 @@ export interface PeersOptions {
   readonly context: Omit<PeerContext, 'forget' | 'maps'>;
   readonly rails: readonly Rail[];
   readonly inbox: Inbox;
+  readonly barriers: Barriers;
   /** Whether the engine maps the memory of peers of its host. */
   readonly maps: boolean;
   /** Whether all rails do RDMA. */
@@ -116,8 +118,9 @@ export class Peers {
   }
 
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
-    const { context, inbox } = this.#options;
+    const { context, inbox, barriers } = this.#options;
     if (this.#known.get(peer.identity) === peer) this.#known.delete(peer.identity);
+    barriers.left(peer.identity, () => peer.abandoned('the peer was closed'));
     this.#keepClosed(peer);
     if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
     let timeout = FLUSH_TIMEOUT;

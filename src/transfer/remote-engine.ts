@@ -8,7 +8,7 @@ import type { Activity } from './activity.js';
 import { type EngineAddress, identityText } from './address.js';
 import type { Queue } from './admission.js';
 import { Channel, Confirmations } from './confirmations.js';
-import { peerLost, type TransferError } from './errors.js';
+import { peerClosed, peerLost, type TransferError } from './errors.js';
 import { Life, type Liveness, type PeerState } from './liveness.js';
 import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
@@ -89,6 +89,7 @@ export class RemoteEngine {
   #uses = 0;
   #unused = () => {};
   #closing: Promise<void> | undefined;
+  #gone: string | undefined;
 
   /** @internal */
   readonly address: EngineAddress;
@@ -199,7 +200,7 @@ export class RemoteEngine {
         'is a peer of another engine: use engine.peer(address) of this one',
       );
     }
-    if (peer.closed) throw closed('the peer');
+    if (peer.closed) throw peer.#closedError();
     return peer;
   }
 
@@ -229,15 +230,36 @@ export class RemoteEngine {
    * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
    */
   close(): Promise<void> {
-    if (this.#closing === undefined && this.#context.isOpen())
-      this.#context.streams.left(this, () => closed('the peer'));
+    return this.#closeFor(undefined);
+  }
+
+  /**
+   * @internal Forgets the peer after its last holder.
+   *
+   * @param gone why the peer is lost, if the program has not asked to forget it.
+   */
+  async release(holder: PeerHolder, gone?: string): Promise<void> {
+    if (this.holders.delete(holder) && this.holders.size === 0) await this.#closeFor(gone);
+  }
+
+  #closeFor(gone: string | undefined): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#gone = gone;
+      if (this.#context.isOpen()) this.#context.streams.left(this, () => this.#closedError(true));
+    }
     this.#closing ??= cancellable(() => this.#close());
     return this.#closing;
   }
 
-  /** @internal Forgets the peer after its last holder. */
-  async release(holder: PeerHolder): Promise<void> {
-    if (this.holders.delete(holder) && this.holders.size === 0) await this.close();
+  #closedError(ambiguous = false): Error {
+    return this.#gone === undefined ? closed('the peer') : peerLost(this.#gone, ambiguous);
+  }
+
+  /** @internal The error of what still waits for the closed peer. */
+  abandoned(detail: string, ambiguous = true): TransferError {
+    return this.#gone === undefined
+      ? peerClosed(detail, ambiguous)
+      : peerLost(this.#gone, ambiguous);
   }
 
   #close(): Promise<void> {
@@ -261,7 +283,7 @@ export class RemoteEngine {
   /** @internal */
   checkOpen(): void {
     if (!this.#context.isOpen()) throw closed('the transfer engine');
-    if (this.closed) throw closed('the peer');
+    if (this.closed) throw this.#closedError();
   }
 
   /**

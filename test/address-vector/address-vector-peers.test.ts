@@ -137,6 +137,22 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     });
   });
 
+  test('an address that is inserted again at once, before the removal was made, can be used', async () => {
+    const [a, b] = [await opened(), await opened()];
+    const domains = [a.domain, b.domain];
+    let peer = await exchangeMessage(a, b);
+    for (let i = 0; i < 20; i++) {
+      const removal = a.av.remove(peer);
+      peer = a.av.insert(b.address);
+      await settle(removal, ...domains);
+      expect(peer.removed).toBe(false);
+      const received = b.recv(new Uint8Array(8));
+      await settle(Promise.all([a.send(new Uint8Array(8), peer), received]), ...domains);
+    }
+    await a.close();
+    await b.close();
+  });
+
   test('an address that is inserted again after its removal becomes another peer', async () => {
     const a = await opened();
     const b = await opened();

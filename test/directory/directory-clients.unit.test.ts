@@ -1,6 +1,6 @@
 // Clients of services are imported when they are needed.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EtcdDirectory, KubernetesDirectory, RedisDirectory } from 'libfabric/directory';
@@ -69,4 +69,46 @@ test.each([
   ],
 ])('options with %s are refused', (_, make, text) => {
   expect(make).toThrow(text);
+});
+
+// As the one of redis 5: destroy() throws if the connection has ended.
+const ENDING_CLIENT = `
+  import { EventEmitter } from 'node:events';
+  class Client extends EventEmitter {
+    connect = async () => {};
+    unref = () => {};
+    subscribe = async () => { setTimeout(() => this.emit('error', new Error('Socket closed unexpectedly')), 10); };
+    eval = async () => { this.emit('error', new Error('Socket closed unexpectedly')); throw new Error('The client is closed'); };
+    destroy() { throw new Error('The client is closed'); }
+  }
+  export const createClient = () => new Client();`;
+
+test('a client of Redis that throws when it is destroyed is an outage', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'libfabric-directory-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const part of ['base', 'directory']) {
+    cpSync(join(root, 'dist', part), join(folder, 'dist', part), { recursive: true });
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const client = join(folder, 'node_modules/redis');
+  mkdirSync(client, { recursive: true });
+  writeFileSync(join(client, 'package.json'), '{ "type": "module", "exports": "./index.js" }');
+  writeFileSync(join(client, 'index.js'), ENDING_CLIENT);
+  const program = `
+    import { RedisDirectory } from './dist/directory/index.js';
+    const directory = new RedisDirectory({ url: 'redis://127.0.0.1:1' });
+    const watch = directory.watch('group');
+    const next = watch.next();
+    for (let i = 0; i < 3; i++) console.log(await directory.lookup('group').catch(({ code }) => code));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await directory.close();
+    console.log((await next).done);`;
+  writeFileSync(join(folder, 'program.mjs'), program);
+  const output = execFileSync(process.execPath, ['program.mjs'], { cwd: folder, encoding: 'utf8' });
+  expect(output.trim().split('\n')).toEqual([
+    'FI_EREMOTEIO',
+    'FI_EREMOTEIO',
+    'FI_EREMOTEIO',
+    'true',
+  ]);
 });

@@ -1,54 +1,134 @@
 import { expect, test } from 'vitest';
 import { Barriers } from '../../dist/transfer/barriers.js';
+import { EarlyBarriers } from '../../dist/transfer/early-barriers.js';
 import { TransferError } from '../../dist/transfer/errors.js';
 
 const GROUP = Buffer.alloc(16, 7);
+const OTHER = Buffer.alloc(16, 8);
 
-function counted() {
+/** The barriers of an engine. Names that it sends are kept. */
+function engine() {
   let waiting = 0;
   const barriers = new Barriers((change) => {
     waiting += change;
   });
-  return { barriers, waiting: () => waiting };
+  const names: Uint8Array[] = [];
+  const next = (members: readonly bigint[], group: Uint8Array = GROUP) => {
+    const barrier = barriers.next(group, members, async (name) => void names.push(name));
+    return { ...barrier, name: names.at(-1) as Uint8Array };
+  };
+  return { barriers, names, next, waiting: () => waiting };
+}
+
+const hasPassed = ({ passed }: { passed: Promise<void> }) =>
+  Promise.race([passed.then(() => true), new Promise((done) => setImmediate(done, false))]);
+
+/** Two engines. What each sends arrives with exchange(), unless it was lost before. */
+function two() {
+  const [a, b] = [engine(), engine()];
+  const exchange = () => {
+    while (a.names.length + b.names.length > 0) {
+      for (const name of a.names.splice(0)) b.barriers.arrived(1n, name);
+      for (const name of b.names.splice(0)) a.barriers.arrived(2n, name);
+    }
+  };
+  return { a, b, exchange, callA: () => a.next([2n]), callB: () => b.next([1n]) };
 }
 
 test('groups of the same engines share their rounds', async () => {
-  const { barriers } = counted();
-  const first = barriers.next(GROUP, [1n]);
-  const second = barriers.next(GROUP, [1n]);
+  const { barriers, next } = engine();
+  const [first, second] = [next([1n]), next([1n])];
   expect(second.name).not.toEqual(first.name);
+  barriers.arrived(1n, first.name);
+  expect(await hasPassed(first)).toBe(true);
+  expect(await hasPassed(second)).toBe(false);
   barriers.arrived(1n, second.name);
   await second.passed;
+});
+
+test('who has called barrier() twice has called it once: no message is needed to come, or to come in order', async () => {
+  const { barriers, next } = engine();
+  const [first, second] = [next([1n]), next([1n])];
+  barriers.arrived(1n, second.name);
+  await Promise.all([first.passed, second.passed]);
   barriers.arrived(1n, first.name);
-  await first.passed;
+  expect(await hasPassed(next([1n]))).toBe(false);
 });
 
 test('a peer may arrive before this engine', async () => {
-  const { barriers } = counted();
-  const { name } = counted().barriers.next(GROUP, [2n]);
-  barriers.arrived(1n, name);
-  await barriers.next(GROUP, [1n]).passed;
+  const { barriers, next } = engine();
+  barriers.arrived(1n, engine().next([2n]).name);
+  await next([1n]).passed;
 });
 
 test('an abandoned call no longer waits, and a late arrival does not count for the next', async () => {
-  const { barriers, waiting } = counted();
-  const given = barriers.next(GROUP, [1n]);
+  const { barriers, next, waiting } = engine();
+  const given = next([1n]);
   expect(waiting()).toBe(1);
   given.forget();
   expect(waiting()).toBe(0);
   barriers.arrived(1n, given.name);
-  const next = barriers.next(GROUP, [1n]);
-  const passed = next.passed.then(() => 'passed');
-  expect(await Promise.race([passed, Promise.resolve('waits')])).toBe('waits');
-  barriers.arrived(1n, next.name);
-  expect(await passed).toBe('passed');
+  const call = next([1n]);
+  expect(await hasPassed(call)).toBe(false);
+  barriers.arrived(1n, call.name);
+  await call.passed;
+});
+
+test.each([1, 2, 3])('%i calls that have failed keep no two engines apart', async (failures) => {
+  for (const isEarly of [true, false]) {
+    const { a, b, exchange, callA, callB } = two();
+    // b never gets the messages of calls that a has given up: a had closed it, for example.
+    for (let i = 0; i < failures; i++) callA().forget();
+    a.names.length = 0;
+    const first = isEarly ? callA() : callB();
+    if (isEarly) exchange();
+    const calls = [first, isEarly ? callB() : callA()];
+    exchange();
+    await Promise.all(calls.map(({ passed }) => passed));
+    for (const { forget } of calls) forget();
+    for (let round = 0; round < 3; round++) {
+      const alone = callB();
+      exchange();
+      expect(await hasPassed(alone)).toBe(false);
+      const other = callA();
+      exchange();
+      await Promise.all([alone.passed, other.passed]);
+      for (const { forget } of [alone, other]) forget();
+    }
+    expect([a.waiting(), b.waiting()]).toEqual([0, 0]);
+  }
+});
+
+test('calls at once of which some have failed pass with as many of the peer', async () => {
+  const { exchange, callA, callB } = two();
+  const [one, , three] = [callA(), callA(), callA()];
+  exchange();
+  one.forget();
+  const calls = [callB(), callB(), callB()];
+  exchange();
+  await Promise.all([three, ...calls].map(({ passed }) => passed));
+});
+
+test('a call of which a member takes no message fails, also if it goes on in a later round', async () => {
+  const { barriers } = engine();
+  const peer = engine();
+  peer.next([2n]).forget();
+  const gone = new TransferError(104, false, { detail: 'gone' });
+  let sent = 0;
+  const { passed } = barriers.next(GROUP, [1n, 3n], async () => {
+    sent += 1;
+    if (sent === 2) throw gone;
+  });
+  barriers.arrived(1n, peer.next([2n]).name);
+  await expect(passed).rejects.toBe(gone);
 });
 
 test('a peer that leaves ends the barriers that wait for it, and no others', async () => {
-  const { barriers } = counted();
+  const { barriers, next } = engine();
   const gone = new TransferError(104, false, { detail: 'gone' });
-  const [both, other] = [barriers.next(GROUP, [1n, 2n]), barriers.next(GROUP, [2n])];
-  const arrived = barriers.next(GROUP, [1n, 2n]);
+  const [both, other] = [next([1n, 2n]), next([2n], OTHER)];
+  const third = Buffer.alloc(16, 9);
+  const arrived = next([1n, 2n], third);
   barriers.arrived(1n, arrived.name);
   barriers.left(1n, () => gone);
   await expect(both.passed).rejects.toBe(gone);
@@ -56,30 +136,63 @@ test('a peer that leaves ends the barriers that wait for it, and no others', asy
   await Promise.all([other.passed, arrived.passed]);
 });
 
-test('a message that is no name of a barrier is ignored', () => {
-  const { barriers } = counted();
-  for (const length of [0, 3, 19, 21]) barriers.arrived(1n, new Uint8Array(length));
+test('a message that is no name of a barrier is ignored', async () => {
+  const { barriers, next } = engine();
+  for (const length of [0, 3, 20, 27, 29]) barriers.arrived(1n, new Uint8Array(length));
+  const call = next([1n]);
+  for (const [round, passed, since] of [
+    [0, 0, 0],
+    [1, 2, 0],
+    [1, 0, 3],
+    [2 ** 32 - 1, 0, 2 ** 32 - 1],
+  ] as const) {
+    const name = Buffer.concat([GROUP, Buffer.alloc(12)]);
+    name.writeUInt32LE(round, 16);
+    name.writeUInt32LE(passed, 20);
+    name.writeUInt32LE(since, 24);
+    barriers.arrived(1n, name);
+  }
+  expect(await hasPassed(call)).toBe(false);
 });
 
-test('of barriers that this engine has not reached, the first 65,536 are remembered', async () => {
-  const { barriers } = counted();
-  const name = Buffer.alloc(20);
+test('of groups whose barriers this engine has not reached, the first 65,536 are remembered', async () => {
+  const { barriers, next } = engine();
+  const name = Buffer.from(engine().next([2n]).name);
   for (let i = 0; i < 65_536; i++) {
     name.writeUInt32LE(i);
     barriers.arrived(1n, Buffer.from(name));
   }
-  const late = counted().barriers.next(GROUP, [2n]);
-  barriers.arrived(1n, late.name);
-  const waits = barriers.next(GROUP, [1n]);
-  const passed = waits.passed.then(() => 'passed');
-  expect(await Promise.race([passed, Promise.resolve('waits')])).toBe('waits');
+  barriers.arrived(1n, engine().next([2n]).name);
+  const waits = next([1n]);
+  expect(await hasPassed(waits)).toBe(false);
   barriers.arrived(1n, waits.name);
-  expect(await passed).toBe('passed');
+  await waits.passed;
+});
+
+test('of engines that are no peers, 256 names of each are kept, and 65,536 of all', () => {
+  const early = new EarlyBarriers();
+  const name = (i: number) => Buffer.alloc(28, i);
+  early.add(0n, [new Uint8Array(27)]);
+  expect(early.take(0n)).toEqual([]);
+  for (let i = 0; i < 300; i++) early.add(0n, [name(i)]);
+  for (let from = 1n; from < 256n; from++)
+    early.add(
+      from,
+      Array.from({ length: 256 }, () => name(1)),
+    );
+  expect(early.take(0n)).toEqual(Array.from({ length: 256 }, (_, i) => name(i + 44)));
+  for (let from = 256n; from < 258n; from++)
+    early.add(
+      from,
+      Array.from({ length: 256 }, () => name(1)),
+    );
+  expect(early.take(1n)).toEqual([]);
+  expect(early.take(2n).length).toBe(256);
 });
 
 test('close() ends the calls that wait', async () => {
-  const { barriers } = counted();
-  const { passed } = barriers.next(GROUP, [1n]);
+  const { barriers, next } = engine();
+  const { passed } = next([1n]);
   barriers.close();
   await expect(passed).rejects.toMatchObject({ code: 'FI_ECANCELED' });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { peerClosed } from '../../dist/transfer/errors.js';
 import { Once } from '../../dist/transfer/once.js';
 import { Outbox, Taken } from '../../dist/transfer/outbox.js';
 import { messagesOf } from '../../dist/transfer/packet.js';
@@ -133,7 +134,7 @@ test('messages to a peer that is closed are given up, and those of its successor
   const successor = { used: () => {} } as never;
   const next = outbox.send(successor, Uint8Array.of(1));
   const unawaited = outbox.send(PEER, Uint8Array.of(2));
-  outbox.forget(PEER, 'closed');
+  outbox.forget(PEER, (ambiguous) => peerClosed('closed', ambiguous));
   expect(await settled()).toEqual({
     ok: 1,
     'FI_ECANCELED true': WINDOW - 1,

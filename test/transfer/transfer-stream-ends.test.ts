@@ -114,6 +114,23 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     }
     expect(silent.destroyed).toBe(true);
     expect(await errorOf(buffer(incoming))).toMatchObject({ code: 'FI_ECONNABORTED' });
+    const reasons: unknown[] = [];
+    const cancel = (reason: unknown) => void reasons.push(reason);
+    const enough = new Error('enough');
+    for (const source of [
+      new ReadableStream({ cancel }),
+      new ReadableStream({ pull: () => new Promise<void>(() => {}), cancel }),
+      new ReadableStream({ type: 'bytes', cancel }),
+    ]) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const { token } = b.incoming({ from: toA }).on('error', () => {});
+      const uploading = errorOf(toB.upload(source, token, { pool: poolA, signal }));
+      await turn(); // a read is pending
+      controller.abort(enough);
+      expect(await uploading).toBe(enough);
+    }
+    expect(reasons).toEqual([enough, enough, enough]);
     const aborted = AbortSignal.abort();
     expect(() => toB.download('x', { signal: aborted })).toThrow(aborted.reason);
   });

@@ -65,7 +65,7 @@ export class TransferWritable extends Writable {
 
   #start(source: ByteSource): Promise<StreamReport> {
     const running = this.#run.start(this.#flow.run(source));
-    running.catch(() => source.cancel());
+    running.catch((error) => source.cancel(error));
     return running;
   }
 
