@@ -35,6 +35,8 @@ const LIMITS = {
   keepAliveTimeout: IDLE,
 };
 const MAX_CONNECTIONS = 1000;
+/** Places that idle channels leave free: node:net ends a connection that finds none. */
+const FREE = 50;
 
 const KEEP_UPLOADS = 7 * 24 * 3_600_000; // ms
 /** How often a server looks for what was left behind, in milliseconds. */
@@ -129,10 +131,10 @@ export class ObjectServer {
 
   #limitConnections(): void {
     this.http.maxConnections = MAX_CONNECTIONS;
-    // One place is free for the next connection: node:net would end it.
     this.http.on('connection', () =>
       this.http.getConnections((_error, count) => {
-        if (count >= MAX_CONNECTIONS) this.#channels.makeRoom();
+        if (count > MAX_CONNECTIONS - FREE) this.#channels.makeRoom();
+        if (count >= MAX_CONNECTIONS) this.#channels.endLeaving();
       }),
     );
     this.http.setTimeout(IDLE, (socket) => ifStillIdle(socket, () => socket.destroy()));
