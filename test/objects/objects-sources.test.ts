@@ -127,7 +127,29 @@ describe.each([
     await client.close();
     await settle(failed);
     expect(endless.destroyed).toBe(true);
-    const unsent = new PassThrough();
-    await expect(client.put('a', unsent)).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  });
+
+  test('a put() that is refused before its first request ends its source', async () => {
+    const { connect } = await serve(fabric);
+    const client = await connect();
+    const closed = await connect();
+    await closed.close();
+    const refused: Record<string, (source: never) => Promise<unknown>> = {
+      ABORT_ERR: (source) => client.put('a', source, { signal: AbortSignal.abort() }),
+      ERR_CLOSED: (source) => closed.put('a', source),
+      ERR_INVALID_ARG_VALUE: (source) => client.put('a//b', source),
+      ERR_INVALID_ARG_TYPE: (source) => client.put('a', source, { ifMatch: 1 as never }),
+    };
+    for (const [code, put] of Object.entries(refused)) {
+      for (const [name, source, hasEnded] of silent()) {
+        const error = await put(source as never).catch((reason) => reason);
+        expect([code, name, error.name === 'AbortError' ? 'ABORT_ERR' : error.code]).toEqual([
+          code,
+          name,
+          code,
+        ]);
+        await expect.poll(hasEnded).toBe(true);
+      }
+    }
   });
 });
