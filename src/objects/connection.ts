@@ -153,7 +153,8 @@ export class Connection {
 
   /** Sends a request that ends what a call has begun, also after close(). */
   sendEnd(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
-    return this.closed ? this.#sendOver(this.#http, call) : this.send(way, call);
+    if (!this.closed) return this.send(way, call);
+    return this.#sendOver(this.#http, { ...call, fields: { ...call.fields, connection: 'close' } });
   }
 
   async #sendOver(exchange: Exchange, call: Omit<Call, 'timeout'>): Promise<Answer> {

@@ -1,6 +1,7 @@
 // The calls of an ObjectClient that is closed while they are in progress.
 import type { ObjectClient } from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
 import { MIB, serve, TCP } from '../support/object-stores.js';
 import { settle } from '../support/settle.js';
 
@@ -46,7 +47,7 @@ test.each(Object.entries(ways))('close() ends all calls %s with ERR_CLOSED', asy
     for (const go of held) go();
   });
   const ends = Object.values(calls).map((call) => call(client).catch((error) => error.code));
-  await expect.poll(() => held.length).toBe(ends.length);
+  await expect.poll(() => held.length, { timeout: HANG_MS }).toBe(ends.length);
   holds = false; // the ends of uploads are answered
   const closing = client.close();
   expect(await settle(Promise.all(ends))).toEqual(ends.map(() => 'ERR_CLOSED'));
