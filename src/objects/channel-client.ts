@@ -9,7 +9,7 @@ import { TimeLimit } from '../base/time-limit.js';
 import { Timeouts } from '../base/timeouts.js';
 import { CONNECT_TIMEOUT } from '../net/connect.js';
 import { connectionError } from '../net/errors.js';
-import { areFields, decodeMessage, encodeMessage } from './channel.js';
+import { areFields, decodeMessage, encodeMessage, GIVES_WAY } from './channel.js';
 import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
 import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
@@ -30,6 +30,8 @@ export async function openChannel(
   const found = await upgraded(base, fields, signal);
   return found && new ChannelExchange(found.socket, found.head, timeout);
 }
+
+const MAX_ID = 2 ** 32 - 1;
 
 interface Upgraded {
   readonly socket: Socket;
@@ -67,6 +69,9 @@ function upgraded(
   });
 }
 
+/** The server has ended the channel for another client, and not begun the call. */
+export class GaveWay extends Error {}
+
 /** Requests as messages. */
 export class ChannelExchange implements Exchange {
   readonly #link: Link;
@@ -75,6 +80,7 @@ export class ChannelExchange implements Exchange {
   readonly #timeouts = new Timeouts<number>((id) => this.#expire(id), false);
   readonly #ending = new AbortController();
   #lastId = 0;
+  #gaveWay = false;
 
   /** @param timeout of its calls, in milliseconds. */
   constructor(socket: Socket, head: Buffer, timeout: number) {
@@ -90,7 +96,7 @@ export class ChannelExchange implements Exchange {
       closed: (error) => {
         const reason = error ?? connectionError('ECONNRESET', 'the channel was closed', 'read');
         for (const id of this.#calls.keys()) this.#take(id)?.reject(reason);
-        this.#ending.abort(reason);
+        if (!this.#gaveWay) this.#ending.abort(reason);
         this.#timeouts.close();
       },
     });
@@ -103,13 +109,18 @@ export class ChannelExchange implements Exchange {
     return this.#link.closed;
   }
 
-  /** Aborts when it ends, with the error of its calls. */
+  /** Aborts when it ends, with the error of its calls, unless it gives way. */
   get ended(): AbortSignal {
     return this.#ending.signal;
   }
 
   #answered(bytes: Buffer): void {
     const { id, head, body } = decodeMessage(bytes);
+    if (id === GIVES_WAY) {
+      this.#gaveWay = true;
+      this.#link.close(new GaveWay());
+      return;
+    }
     const [status, fields] = head as readonly unknown[];
     if (typeof status !== 'number' || !areFields(fields))
       throw connectionError('EPROTO', 'the answer is malformed', 'read');
@@ -130,11 +141,13 @@ export class ChannelExchange implements Exchange {
     this.#link.close();
   }
 
+  /** @throws GaveWay if the call may be repeated over another channel. */
   async send({ method, path, fields, body, signal }: Call): Promise<Answer> {
     signal?.throwIfAborted();
-    this.#lastId = (this.#lastId + 1) >>> 0;
-    const id = this.#lastId;
+    if (this.#gaveWay) throw new GaveWay();
     if (this.closed) throw connectionError('ECONNRESET', 'the server has ended the channel');
+    this.#lastId = (this.#lastId % MAX_ID) + 1;
+    const id = this.#lastId;
     const message = encodeMessage(id, [method, path, fields], body && bytesNow(body), body?.room);
     const call = new Deferred<Answer>();
     if (this.#calls.size === 0) this.#link.ref();

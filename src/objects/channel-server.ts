@@ -7,7 +7,7 @@ import { invalidState } from '../base/errors.js';
 import { sourceOfRequest } from '../base/origin.js';
 import { switching, takeUpgrades } from '../net/http-upgrades.js';
 import { Budget, Reserve, Share } from './budget.js';
-import { areFields, decodeMessage, encodeMessage } from './channel.js';
+import { areFields, decodeMessage, encodeMessage, GIVES_WAY } from './channel.js';
 import { bytesOf, type ChannelClient, ChannelRequest, giveRoom } from './channel-request.js';
 import { ObjectError } from './errors.js';
 import { IDLE } from './http-adapter.js';
@@ -16,9 +16,10 @@ import { CHANNEL, INLINED } from './protocol.js';
 import { isFilePart } from './request.js';
 import type { ObjectService } from './service.js';
 
-// For another one, the channel ends that has no call in progress and whose last one is the longest ago. If all have calls, further
-// clients send their requests over HTTP.
+// For another one, the channel gives way that has no call in progress and whose last one is the longest ago. If all have calls,
+// further clients send their requests over HTTP.
 const MAX_CHANNELS = 1000;
+const LEAVE = 1000; // ms for a client to leave a channel that gives way
 const MAX_CALLS = 64; // that a channel has in progress. Further ones wait.
 // Memory for requests and answers, of a channel and of a server, in bytes. Calls that find none wait, and are not read.
 const CHANNEL_MEMORY = 32 * 1024 * 1024;
@@ -32,6 +33,8 @@ export class Channels {
   readonly #most: number;
   /** The one whose last message is the longest ago comes first. */
   readonly #channels = new Set<Channel>();
+  /** Those that give way, until their clients have left. */
+  readonly #leaving = new Set<Channel>();
   readonly #memory = new Budget(SERVER_MEMORY);
 
   /** @param most channels at the same time. */
@@ -62,24 +65,35 @@ export class Channels {
         this.#channels.delete(channel);
         this.#channels.add(channel);
       },
-      closed: () => this.#channels.delete(channel),
+      closed: () => {
+        this.#channels.delete(channel);
+        this.#leaving.delete(channel);
+      },
     });
     this.#channels.add(channel);
     channel.start(head);
   }
 
-  /** Ends a channel that no call uses. Returns false if there is none. A client opens another one for its next call. */
+  /** Lets a channel give way that no call uses. Returns false if there is none. A client opens another one for its next call. */
   makeRoom(): boolean {
     for (const channel of this.#channels) {
       if (!channel.idle) continue;
-      channel.close();
+      this.#channels.delete(channel);
+      this.#leaving.add(channel);
+      channel.giveWay();
       return true;
     }
     return false;
   }
 
+  /** Ends a channel that gives way, although its client has not left. */
+  endLeaving(): void {
+    const [first] = this.#leaving;
+    first?.close();
+  }
+
   close(): void {
-    for (const channel of this.#channels) channel.close();
+    for (const channel of [...this.#channels, ...this.#leaving]) channel.close();
   }
 }
 
@@ -139,6 +153,11 @@ export class Channel {
 
   close(): void {
     this.#link.close();
+  }
+
+  /** Ends a channel that is idle. Its client repeats requests that are on their way. */
+  giveWay(): void {
+    this.#link.finish(encodeMessage(GIVES_WAY, [503, {}]), LEAVE);
   }
 
   /** Whether no call is in progress. */

@@ -11,6 +11,9 @@ export type Head =
 /** Bytes before the body: the length of what follows it, the number of the call, and the length of the body. */
 export const PREFIX = HEADER + 8;
 
+/** The number of the message by which a server ends a channel without a call in progress. It takes no request after it. */
+export const GIVES_WAY = 0;
+
 export interface ChannelMessage {
   readonly id: number;
   readonly head: Head;

@@ -6,14 +6,13 @@ import { checkSignal } from '../base/abort-signals.js';
 import {
   checkBytes,
   checkInteger,
-  checkObject,
   checkOptions,
   checkString,
   namesOf,
   oneOf,
 } from '../base/checks.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
-import { isInstance } from '../base/objects.js';
+import { isInstance, isRevoked } from '../base/objects.js';
 import { isBufferView } from '../base/views.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
@@ -132,11 +131,19 @@ export function baseOf(url: string | URL): URL {
   return base;
 }
 
+/** Whether a value is an object whose members are its content. It may be of another realm. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || isRevoked(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** Checks the headers of requests, and copies them. */
 export function checkFields(headers: unknown): Record<string, string> {
   const fields: Record<string, string> = {};
-  const given = isInstance(headers, Headers) ? Object.fromEntries(headers) : (headers as object);
-  for (const [name, value] of Object.entries(checkObject('options.headers', given))) {
+  const given = isInstance(headers, Headers) ? Object.fromEntries(headers) : headers;
+  if (!isPlain(given)) throw invalidArgType('options.headers', 'a plain object or Headers', given);
+  for (const [name, value] of Object.entries(given)) {
     const where = `options.headers['${name.slice(0, 64)}']`;
     try {
       validateHeaderName(name);

@@ -5,7 +5,6 @@ import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/err
 import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
-import type { ByteSource } from '../transfer/streams/sources.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
 import {
   baseOf,
@@ -191,36 +190,33 @@ export class ObjectClient {
    * reason of the signal. Then the object is as it was, unless the answer was lost.
    */
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<PutResult> {
+    const part = partOf(body);
+    const given = part ? undefined : bodyIn(body);
+    const source = part || given ? undefined : sourceOfBody(body);
+    try {
+      const placed = this.#placed(key, options);
+      checkReadable(part, placed.checksum);
+      await source?.check?.();
+      const putting = new Putting(this.#connection, await this.#connection.way(), placed);
+      if (source) return await putting.stream(source);
+      if (part) return await putting.memory(part);
+      const register = (long: Uint8Array) => (this.#engine as TransferEngine).register(long);
+      return await putting.bytes(given as RequestBody, register);
+    } catch (error) {
+      source?.cancel(error);
+      throw error;
+    }
+  }
+
+  #placed(key: string, options: PutOptions): Placed {
     const { checksum, signal, ...conditions } = checkOptions('options', options, OF_PUT);
-    const placed = {
+    return {
       key,
       path: this.#pathOf(key),
       fields: conditionFields(conditions),
       checksum: checkAlgorithm(checksum),
       signal: checkSignal(signal),
     };
-    const part = partOf(body);
-    checkReadable(part, checksum);
-    const given = part ? undefined : bodyIn(body);
-    if (part === undefined && given === undefined)
-      return this.#putSource(sourceOfBody(body), placed);
-    const way = await this.#connection.way();
-    const putting = new Putting(this.#connection, way, placed);
-    if (part) return putting.memory(part);
-    return putting.bytes(given as RequestBody, (long) =>
-      (this.#engine as TransferEngine).register(long),
-    );
-  }
-
-  async #putSource(source: ByteSource, placed: Placed): Promise<PutResult> {
-    try {
-      await source.check?.();
-      const way = await this.#connection.way();
-      return await new Putting(this.#connection, way, placed).stream(source);
-    } catch (error) {
-      source.cancel(error);
-      throw error;
-    }
   }
 
   /** Describes an object. @throws ObjectError NoSuchKey, PreconditionFailed, NotModified. */

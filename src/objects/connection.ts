@@ -6,7 +6,7 @@ import { closed } from '../base/errors.js';
 import { ADDRESS } from '../http/headers.js';
 import type { MemoryLease, MemoryPool, RemoteEngine, TransferEngine } from '../transfer/index.js';
 import type { PeerHolder } from '../transfer/peer-at.js';
-import { type ChannelExchange, openChannel } from './channel-client.js';
+import { type ChannelExchange, GaveWay, openChannel } from './channel-client.js';
 import { ObjectError } from './errors.js';
 import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
 import { ClientFabric } from './fabric.js';
@@ -18,6 +18,8 @@ const BUFFERS = 8;
 const MAX_BUFFER = 4 * 1024 * 1024; // bytes
 
 const BUSY = 503;
+/** Channels that may give way to others before a call goes over HTTP. */
+const MAX_TRIES = 3;
 
 /** How a connection is made. */
 export interface ConnectionOptions {
@@ -33,7 +35,7 @@ export interface ConnectionOptions {
 export interface Way {
   readonly exchange: Exchange;
   readonly fabric: ClientFabric | undefined;
-  /** Aborts when the way ends. Undefined if each request has a connection of its own. */
+  /** Aborts when the server has gone. Undefined if each request has a connection of its own. */
   readonly ended?: AbortSignal | undefined;
 }
 
@@ -49,6 +51,8 @@ export class Connection {
   #pool: MemoryPool | undefined;
   #way: Promise<Way> | undefined;
   #channel: ChannelExchange | undefined;
+  /** Aborts when the server of the channel has gone. A channel that gives way is followed by another one. */
+  #ending = new AbortController();
   readonly #closing = new AbortController();
   readonly #holder: PeerHolder = { left: (peer) => countAsHandled(peer.release(this.#holder)) };
   #server: RemoteEngine | undefined;
@@ -114,24 +118,51 @@ export class Connection {
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
     const server = await engine.hold(this.#holder, address);
     if (this.#server && this.#server !== server) countAsHandled(this.#server.release(this.#holder));
+    if (this.#server !== server || this.#ending.signal.aborted)
+      this.#ending = new AbortController();
     this.#server = server;
     this.#pool ??= engine.pool({ size: Math.min(piece, MAX_BUFFER), count: BUFFERS });
     const fabric = new ClientFabric(engine, server, piece, this.#pool);
     this.#channel = await openChannel(this.#base, headers, timeout, signal);
     if (signal.aborted) this.#channel?.close();
-    const ended = this.#channel?.ended;
-    // What is open with a server that has died should not wait for its silence.
-    if (ended && !signal.aborted) onAbort(ended, () => this.closed || server.doubt());
-    return { exchange: this.#channel ?? this.#http, fabric, ended };
+    if (this.#channel === undefined || signal.aborted) return { ...overHttp, fabric };
+    const { ended } = this.#channel;
+    const ending = this.#ending;
+    onAbort(ended, () => {
+      ending.abort(ended.reason);
+      // What is open with a server that has died should not wait for its silence.
+      if (!this.closed) server.doubt();
+    });
+    return { exchange: this.#channel, fabric, ended: ending.signal };
   }
 
-  /** Sends a request. */
+  /** Sends a request. @throws Error ERR_CLOSED after close(). */
   async send(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
+    let { exchange } = way;
+    for (let tries = 1; ; tries++) {
+      if (this.closed) throw closed('the object client');
+      try {
+        return await this.#sendOver(exchange, call);
+      } catch (error) {
+        if (this.closed && !call.signal?.aborted) throw closed('the object client');
+        if (!(error instanceof GaveWay)) throw error;
+      }
+      exchange = tries < MAX_TRIES ? (await this.way()).exchange : this.#http;
+    }
+  }
+
+  /** Sends a request that ends what a call has begun, also after close(). */
+  sendEnd(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
+    if (!this.closed) return this.send(way, call);
+    return this.#sendOver(this.#http, { ...call, fields: { ...call.fields, connection: 'close' } });
+  }
+
+  async #sendOver(exchange: Exchange, call: Omit<Call, 'timeout'>): Promise<Answer> {
     const fields = { ...this.#options.headers, ...call.fields };
-    const answer = await way.exchange.send({ ...call, fields, timeout: this.#options.timeout });
+    const answer = await exchange.send({ ...call, fields, timeout: this.#options.timeout });
     const code = answer.fields[ERROR];
     // A server that was restarted has another engine.
-    if (way.exchange === this.#http && (code === 'InvalidToken' || code === 'FabricFailed'))
+    if (exchange === this.#http && (code === 'InvalidToken' || code === 'FabricFailed'))
       this.#forget();
     return answer;
   }

@@ -3,6 +3,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as SecureAgent } from 'node:https';
 import { pipeline, Readable } from 'node:stream';
+import { FirstAbort } from '../base/abort-signals.js';
 import { invalidArgType } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
 import { ifStillIdle, TimeLimit } from '../base/time-limit.js';
@@ -135,6 +136,7 @@ function checkResponse(response: unknown): void {
 export class FetchExchange implements Exchange {
   readonly #origin: string;
   readonly #fetch: typeof fetch;
+  readonly #closing = new AbortController();
 
   constructor(base: URL, given: typeof fetch) {
     this.#origin = base.origin;
@@ -142,22 +144,25 @@ export class FetchExchange implements Exchange {
   }
 
   async send({ method, path, fields, body, signal, timeout }: Call): Promise<Answer> {
-    const late = new AbortController();
-    const limit = new TimeLimit(timeout, () => late.abort(noAnswer(timeout))).unref();
+    const end = new FirstAbort([signal, this.#closing.signal]);
+    const limit = new TimeLimit(timeout, () => end.end(noAnswer(timeout))).unref();
     try {
       const response = await this.#fetch(`${this.#origin}${path}`, {
         method,
         headers: fields,
         ...(body && { body: bytesNow(body) }),
-        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+        signal: end.signal,
       });
       checkResponse(response);
       const bytes = method === 'HEAD' ? NO_BYTES : new Uint8Array(await response.arrayBuffer());
       return { status: response.status, fields: Object.fromEntries(response.headers), body: bytes };
     } finally {
       limit.clear();
+      end.end();
     }
   }
 
-  close(): void {}
+  close(): void {
+    this.#closing.abort();
+  }
 }

@@ -37,6 +37,7 @@ export class Link {
   #isLimited = false;
   #hasMessage = false;
   #isPaused = false;
+  #isFinishing = false;
   #unsent = 0; // messages
   #written = 0; // slices
   #checked = -1; // slices that were written when the last check was made
@@ -99,6 +100,7 @@ export class Link {
   }
 
   #take(chunk: Buffer): void {
+    if (this.#isFinishing) return;
     for (let at = 0; at < chunk.length && !this.#isClosed; ) {
       if (this.#isPaused) {
         this.#socket.unshift(chunk.subarray(at));
@@ -169,6 +171,24 @@ export class Link {
     this.#checked = this.#written;
     this.#stall = setTimeout(this.#checkStall, this.#silence).unref();
   };
+
+  /**
+   * Sends a last message, and takes none. The peer closes the link when it has read it. With what it still sends unread, the
+   * reset could overtake the message.
+   *
+   * @param limit milliseconds for the peer.
+   */
+  finish(message: Buffer, limit: number): void {
+    this.send(message);
+    this.#isFinishing = true;
+    this.#arriving?.whole(this);
+    this.#message = undefined;
+    this.#socket.setTimeout(0);
+    this.#socket.end();
+    this.resume();
+    clearTimeout(this.#stall);
+    this.#stall = setTimeout(() => this.#close(undefined), limit).unref();
+  }
 
   /** Reads no more until resume(). */
   pause(): void {

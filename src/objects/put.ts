@@ -237,7 +237,8 @@ export class Putting {
   }
 
   async #abort(upload: string): Promise<void> {
-    await this.#sendUntil(undefined, { method: 'DELETE', query: `?${upload}`, fields: {} });
+    const call = { method: 'DELETE', path: `${this.#placed.path}?${upload}`, fields: {} };
+    await this.#connection.sendEnd(this.#way, call);
   }
 
   /** Waits for the end of an upload that has failed, but not long: the error of the call says more. */

@@ -35,6 +35,8 @@ const LIMITS = {
   keepAliveTimeout: IDLE,
 };
 const MAX_CONNECTIONS = 1000;
+/** Places that idle channels leave free: node:net ends a connection that finds none. */
+const FREE = 50;
 
 const KEEP_UPLOADS = 7 * 24 * 3_600_000; // ms
 /** How often a server looks for what was left behind, in milliseconds. */
@@ -52,7 +54,7 @@ export interface ObjectServerOptions extends ClientsOptions {
   readonly durable?: boolean;
   /**
    * Milliseconds after its creation or its last part, after which a multipart upload that was neither completed nor aborted is
-   * removed. The server looks for such uploads when it starts and every hour. Default: a week.
+   * removed, unless a part is arriving. The server looks for such uploads when it starts and every hour. Default: a week.
    */
   readonly keepUploads?: number;
   /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
@@ -129,10 +131,10 @@ export class ObjectServer {
 
   #limitConnections(): void {
     this.http.maxConnections = MAX_CONNECTIONS;
-    // One place is free for the next connection: node:net would end it.
     this.http.on('connection', () =>
       this.http.getConnections((_error, count) => {
-        if (count >= MAX_CONNECTIONS) this.#channels.makeRoom();
+        if (count > MAX_CONNECTIONS - FREE) this.#channels.makeRoom();
+        if (count >= MAX_CONNECTIONS) this.#channels.endLeaving();
       }),
     );
     this.http.setTimeout(IDLE, (socket) => ifStillIdle(socket, () => socket.destroy()));

@@ -23,6 +23,8 @@ const OTHERS = [
   ...['response-content-encoding', 'response-content-language', 'response-content-type'],
 ];
 
+const CLOSE = { connection: 'close' };
+
 /** The most bytes of channels' messages, and of lists of parts, that have not arrived whole. */
 const ARRIVING = 64 * 1024 * 1024;
 
@@ -126,7 +128,8 @@ export class ObjectService {
         : {};
     return {
       status: 200,
-      fields: { 'content-type': 'application/json' },
+      // The next requests come over a channel.
+      fields: { 'content-type': 'application/json', ...('address' in welcome && CLOSE) },
       body: JSON.stringify(welcome),
     };
   }

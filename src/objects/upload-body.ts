@@ -45,11 +45,13 @@ function announcedIn(fields: Fields): Set<string> {
   return names;
 }
 
-/** Refuses a request that names an algorithm and has no checksum. Some clients name CRC32 beside a checksum of the program. */
-function checkNamed(fields: Fields, checksums: number): void {
+/** Refuses a request that names an algorithm and has no checksum of it. @param headers those of the checksums. */
+function checkNamed(fields: Fields, headers: ReadonlySet<string>): void {
   const algorithm = fields['x-amz-sdk-checksum-algorithm'];
-  if (algorithm === undefined || checksums > 0) return;
-  const detail = `x-amz-sdk-checksum-algorithm is ${algorithm}, and there is no checksum`;
+  if (algorithm === undefined || headers.has(`x-amz-checksum-${algorithm.toLowerCase()}`)) return;
+  // Some clients name it, their default, beside a checksum of the program.
+  if (algorithm.toUpperCase() === 'CRC32' && headers.size > 0) return;
+  const detail = `x-amz-sdk-checksum-algorithm is ${algorithm}, and there is no such checksum`;
   throw new ObjectError('InvalidRequest', { detail });
 }
 
@@ -103,7 +105,8 @@ export async function receiveUpload(
   const { fields } = request;
   const checksums = checksumsIn(fields);
   const trailers = { announced: announcedIn(fields), received: new Map<string, string>() };
-  checkNamed(fields, checksums.size + trailers.announced.size);
+  const sent = [...HEADERS.keys()].filter((name) => fields[name] !== undefined);
+  checkNamed(fields, new Set([...sent, ...trailers.announced]));
   const payload = payloadHashIn(fields);
   const declared = decodedLengthOf(fields);
   const moved = await fabric?.withClient(request, 'read', async (client) => {

@@ -51,15 +51,16 @@ async function addPart(
   if (number < 1 || number > MAX_PARTS)
     throw new ObjectError('InvalidArgument', { detail: `partNumber is 1 to ${MAX_PARTS}` });
   if (request.fields['x-amz-copy-source'] !== undefined) throw new ObjectError('NotImplemented');
-  await uploads.check(id, target);
-  const file = await folder.own.create();
-  try {
-    const upload = await receiveUpload(request, file, fabric);
-    const etag = await uploads.addPart(id, target, number, file, upload);
-    return { status: 200, fields: { etag, ...checksumFields(upload) } };
-  } finally {
-    await folder.own.discard(file);
-  }
+  return uploads.receiving(id, target, async () => {
+    const file = await folder.own.create();
+    try {
+      const upload = await receiveUpload(request, file, fabric);
+      const etag = await uploads.addPart(id, target, number, file, upload);
+      return { status: 200, fields: { etag, ...checksumFields(upload) } };
+    } finally {
+      await folder.own.discard(file);
+    }
+  });
 }
 
 function complete(

@@ -26,6 +26,8 @@ const nameOf = (id: string): string => `uploads/${id}`;
 
 export class Uploads {
   readonly #folder: ObjectFolder;
+  /** How many requests use each upload. */
+  readonly #used = new Map<string, number>();
 
   constructor(folder: ObjectFolder) {
     this.#folder = folder;
@@ -56,8 +58,23 @@ export class Uploads {
     return path;
   }
 
-  check(id: string, target: UploadTarget): Promise<unknown> {
-    return this.#find(id, target);
+  /** Keeps an upload while a part arrives, however long that takes. */
+  async receiving<T>(id: string, target: UploadTarget, work: () => Promise<T>): Promise<T> {
+    await this.#find(id, target);
+    return this.#using(id, work);
+  }
+
+  /** An upload is not too old while it is used, and later counts as used now. */
+  async #using<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#used.set(id, (this.#used.get(id) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      await touch(this.#folder.own.at(nameOf(id)));
+      const others = (this.#used.get(id) ?? 1) - 1;
+      if (others > 0) this.#used.set(id, others);
+      else this.#used.delete(id);
+    }
   }
 
   /** Lets a file become a part. It takes the place of an earlier one with the number. Returns its ETag. */
@@ -90,10 +107,18 @@ export class Uploads {
     parts: readonly ListedPart[],
     into: FileHandle,
   ): Promise<string | undefined> {
-    const path = await this.#find(id, target);
+    await this.#find(id, target);
     if (parts.some(({ number }, i) => i > 0 && number <= (parts[i - 1] as ListedPart).number))
       throw new ObjectError('InvalidPartOrder');
-    await touch(path);
+    return this.#using(id, () => this.#join(id, target, parts, into));
+  }
+
+  async #join(
+    id: string,
+    target: UploadTarget,
+    parts: readonly ListedPart[],
+    into: FileHandle,
+  ): Promise<string | undefined> {
     const all = new CombinedCrc();
     let isKnown = true;
     let at = 0;
@@ -142,20 +167,20 @@ export class Uploads {
   async removeExpired(before: number): Promise<void> {
     const folder = this.#folder.own.at('uploads');
     for (const id of await namesIn(folder)) {
+      if (this.#used.has(id)) continue;
       const path = `${folder}/${id}`;
       const stats = await ifPresent(stat(path)); // it may be removed since
       // A part that gets its name changes the time of the folder.
-      if (stats && stats.mtimeMs < before) await this.#folder.own.removeFolder(path);
+      if (stats && stats.mtimeMs < before && !this.#used.has(id))
+        await this.#folder.own.removeFolder(path);
     }
   }
 }
 
-/** The upload is not left behind. */
+/** The upload is not left behind. It may have ended. */
 async function touch(path: string): Promise<void> {
   const now = new Date();
-  await utimes(path, now, now).catch((error) => {
-    throw error.code === 'ENOENT' ? new ObjectError('NoSuchUpload') : error;
-  });
+  await utimes(path, now, now).catch(() => {});
 }
 
 /** Copies a part, and closes it. */

@@ -142,7 +142,11 @@ test('a checksum of the payload is one, and the right one', async () => {
   expect(await payload(right, declared)).toEqual([400, 'BadDigest']); // one does not hide the other
   const algorithm = { 'x-amz-sdk-checksum-algorithm': 'SHA256' };
   expect(await payload('UNSIGNED-PAYLOAD', algorithm)).toEqual([400, 'InvalidRequest']);
+  const crc32 = { ...algorithm, 'x-amz-checksum-crc32': 'NhCmhg==' };
+  expect(await payload('UNSIGNED-PAYLOAD', crc32)).toEqual([400, 'InvalidRequest']);
   expect(existsSync(path)).toBe(false);
+  const both = { ...crc32, 'x-amz-checksum-sha256': hashOf('hello').digest('base64') };
+  expect(await payload('UNSIGNED-PAYLOAD', both)).toEqual(STORED);
   const another = {
     'x-amz-sdk-checksum-algorithm': 'CRC32',
     'x-amz-checksum-sha256': hashOf('hello').digest('base64'),

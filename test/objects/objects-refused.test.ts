@@ -10,7 +10,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createObjectServer, type ListOptions, type ReadOptions } from 'libfabric/objects';
+import {
+  createObjectServer,
+  type ListOptions,
+  ObjectClient,
+  type ReadOptions,
+} from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
 import { MIB, serve, TCP } from '../support/object-stores.js';
 
@@ -27,6 +32,18 @@ test('list() and get() refuse options of other types, which would give other key
     const reading = client.get('nullable', { range: wrong } as unknown as ReadOptions);
     await expect(reading).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
   }
+});
+
+test('headers are a plain object or Headers: those of anything else would not be sent', () => {
+  const open = (headers: unknown) =>
+    new ObjectClient('http://127.0.0.1:1/b', { headers: headers as Headers });
+  const fields = { authorization: 'a' };
+  for (const right of [fields, Object.assign(Object.create(null), fields), new Headers(fields)])
+    open(right);
+  const others = [new Map(Object.entries(fields)), new Uint8Array(1), new Date(), [fields]];
+  class Fields {}
+  for (const wrong of [...others, Promise.resolve(fields), new Fields(), () => {}, 'a', null])
+    expect(codeOf(() => open(wrong))).toBe('ERR_INVALID_ARG_TYPE');
 });
 
 test('a server that cannot be made keeps no descriptor, and follows no link', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
+import { HANG_MS } from '../support/limits.js';
 import { MIB, serve, TCP } from '../support/object-stores.js';
 import { settle } from '../support/settle.js';
 
@@ -127,7 +128,25 @@ describe.each([
     await client.close();
     await settle(failed);
     expect(endless.destroyed).toBe(true);
-    const unsent = new PassThrough();
-    await expect(client.put('a', unsent)).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  });
+
+  test('a put() that is refused before its first request ends its source', async () => {
+    const { connect } = await serve(fabric);
+    const client = await connect();
+    const closed = await connect();
+    await closed.close();
+    const refused: Record<string, (source: never) => Promise<unknown>> = {
+      ABORT_ERR: (source) => client.put('a', source, { signal: AbortSignal.abort() }),
+      ERR_CLOSED: (source) => closed.put('a', source),
+      ERR_INVALID_ARG_VALUE: (source) => client.put('a//b', source),
+      ERR_INVALID_ARG_TYPE: (source) => client.put('a', source, { ifMatch: 1 as never }),
+    };
+    for (const [code, put] of Object.entries(refused)) {
+      for (const [name, source, hasEnded] of silent()) {
+        const expected = code === 'ABORT_ERR' ? { name: 'AbortError' } : { code };
+        await expect(put(source as never), name).rejects.toMatchObject(expected);
+        await expect.poll(hasEnded, { timeout: HANG_MS }).toBe(true);
+      }
+    }
   });
 });

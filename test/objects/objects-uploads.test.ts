@@ -1,5 +1,13 @@
 // libfabric/objects: multipart uploads, and what is left of them on the disk.
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { createObjectServer, type ObjectServerOptions } from 'libfabric/objects';
 import { expect, onTestFinished, test } from 'vitest';
@@ -196,6 +204,30 @@ test('a server that runs removes them too, and no upload that gets parts', async
     )
     .toEqual([kept]);
   expect((await part(left, 1, 'late')).code).toBe('NoSuchUpload');
+});
+
+test('an upload stays while a part arrives, and a part that fails keeps it too', async () => {
+  const { url, root, uploads, create } = await prepared({ keepUploads: 500 });
+  const kept = await create();
+  const begin = () => {
+    const head = `PUT /b/key?partNumber=1&uploadId=${kept} HTTP/1.1\r\nHost: a\r\nContent-Length: 2`;
+    return stranger(Number(new URL(url).port), Buffer.from(`${head}\r\n\r\na`));
+  };
+  const sweep = async () => {
+    await create();
+    age(join(uploads, kept), HOUR);
+    await expect.poll(() => readdirSync(uploads), { timeout: HANG_MS }).toEqual([kept]);
+  };
+  const [slow, broken] = [await begin(), await begin()];
+  await expect.poll(() => temporaryIn(root), { timeout: HANG_MS }).toHaveLength(2);
+  await sweep();
+  broken.destroy();
+  const used = () => Date.now() - statSync(join(uploads, kept)).mtimeMs;
+  await expect.poll(used, { timeout: HANG_MS }).toBeLessThan(HOUR / 2);
+  await sweep();
+  const answer = once(slow, 'data');
+  slow.write('b');
+  expect(String(await answer)).toMatch(/^HTTP\/1.1 200/);
 });
 
 test('files of requests that have ended with their server are removed after an hour', async () => {

@@ -26,8 +26,7 @@ FakeDomain::FakeDomain(const char* name)
   attr.format = FI_CQ_FORMAT_TAGGED;
   fab::Fid<fid_cq> cq;
   *cq.out() = provider.queue();
-  queue_ = std::make_shared<fab::CompletionQueue>(engine, std::move(cq), attr, FI_CQ_FORMAT_TAGGED,
-                                                  false);
+  queue_ = std::make_shared<fab::CompletionQueue>(engine, std::move(cq), attr, false);
   queue_->dependsOn(root_);
   engine.addQueue(*queue_);
   fab::Fid<fid_av> av;
