@@ -116,7 +116,8 @@ Program::End Program::openEndpoint() {
   cqAttr.wait_obj = waits ? FI_WAIT_FD : FI_WAIT_NONE;
   fab::Fid<fid_cq> cqFid;
   CLAIM(fi_cq_open(domain->get(), &cqAttr, cqFid.out(), nullptr) == 0);
-  const auto queue = std::make_shared<fab::CompletionQueue>(engine(), std::move(cqFid), cqAttr, waits);
+  const auto queue =
+      std::make_shared<fab::CompletionQueue>(engine(), std::move(cqFid), cqAttr, waits);
   queue->dependsOn(domain);
   engine().addQueue(*queue);
   fi_av_attr avAttr{};
