@@ -82,11 +82,6 @@ async function make() {
   return { engine, other, peer, memory, tokens, pool, objects, directory, http, server };
 }
 
-beforeAll(async () => void Object.assign(made, await make()));
-afterAll(async () => {
-  await Promise.all([made.engine.close(), made.other.close(), made.objects.close()]);
-});
-
 export const LIMITS = { signal: NONE, timeout: MILLISECONDS };
 export const CONDITIONS = { ifMatch: ANY_STRING, ifNoneMatch: ANY_STRING, signal: NONE };
 export const READ = { ...CONDITIONS, range: NONE, checksum: NONE };
@@ -126,6 +121,11 @@ async function wrongOf([, call, , named = /./]: Row, value: unknown, how: string
 
 /** A test of each row: a wrong value is refused at once, by an error that names it. */
 export function refusesWrong(how: 'threw' | 'rejected', rows: readonly Row[]): void {
+  // Here, because the hooks of a helper would be those of the first file of the process.
+  beforeAll(async () => void Object.assign(made, await make()));
+  afterAll(async () => {
+    await Promise.all([made.engine.close(), made.other.close(), made.objects.close()]);
+  });
   test.each(rows)('%s', async (...row) => {
     const wrong: string[] = [];
     for (const [label, value] of Object.entries(VALUES)) {
