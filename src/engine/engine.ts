@@ -342,7 +342,7 @@ export class Engine {
   #settleAll(): void {
     const failure = {
       errno: errnoByCode.FI_ECANCELED,
-      syscall: 'fi_close',
+      syscall: '', // as isByClose() knows a cancellation by close()
       text: 'the domain was closed',
       provErrno: 0,
     };
