@@ -209,10 +209,10 @@ void Engine::arrived(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi
   ++control_->stats.completions;
   ++control_->stats.immediates;
   if (client_) return client_->arrived(entry.data);
-  countArrival(queue, entry.data, static_cast<double>(entry.len), queue.peerOf(source));
+  countArrival(queue, entry.data, static_cast<double>(entry.len), source);
 }
 
-void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length, uint32_t writer) {
+void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length, fi_addr_t source) {
   const Immediates::Outcome outcome = queue.immediates.arrived(data);
   switch (outcome.fate) {
     case Immediates::Fate::kCounted:
@@ -220,7 +220,7 @@ void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length, 
     case Immediates::Fate::kSatisfied:
       return reports.settle(outcome.request, 0);
     case Immediates::Fate::kStream:
-      return reports.pushImmediate(queue, data, length, writer);
+      return reports.pushImmediate(queue, data, length, queue.peerOf(source));
     case Immediates::Fate::kFirstLost:
       reports.unsolicited(queue, {FI_EOVERRUN, {"fi_cq_read", describeLost(queue)}});
       [[fallthrough]];

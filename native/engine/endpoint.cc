@@ -55,7 +55,10 @@ fid_ep* Endpoint::opened() const {
 
 void throwClosed(const Endpoint& endpoint) {
   if (!endpoint.broken) throwClosed<Endpoint>(endpoint);
-  const Failure& why = endpoint.end;
+  throwFailure(endpoint, endpoint.end);
+}
+
+void throwFailure(const Endpoint& endpoint, const Failure& why) {
   FabricFailure failure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
   failure.provider = traitsOf(endpoint.av->info()).name;
   throw failure;

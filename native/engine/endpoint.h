@@ -141,5 +141,7 @@ class Endpoint : public Resource {
 
 // The use of a closed endpoint throws ERR_CLOSED, or the cause if the provider has broken it.
 [[noreturn]] void throwClosed(const Endpoint& endpoint);
+// Throws a failure of an endpoint, with the name of its provider.
+[[noreturn]] void throwFailure(const Endpoint& endpoint, const Failure& why);
 
 }  // namespace fab

@@ -145,9 +145,9 @@ class Engine {
   // Called for a request that begins outside of the submission ring: discards the unread
   // cancellations of an earlier request with its number.
   void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
-  // Counts an arrival, or reports it to the stream or the waiting request. `writer` is 0 if it is
-  // unknown.
-  void countArrival(CompletionQueue& queue, uint64_t data, double length, uint32_t writer);
+  // Counts an arrival, or reports it to the stream or the waiting request. The source is
+  // FI_ADDR_NOTAVAIL if it is unknown.
+  void countArrival(CompletionQueue& queue, uint64_t data, double length, fi_addr_t source);
   static std::string describeLost(const CompletionQueue& queue);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 

@@ -134,7 +134,7 @@ Napi::Value cqCount(const Napi::CallbackInfo& args) {
   const auto values = args[1].As<Napi::BigUint64Array>();
   const Hold hold(engineOf(*queue));
   for (size_t i = 0; i < values.ElementLength(); ++i) {
-    engineOf(*queue).countArrival(*queue, values[i], 0, 0);
+    engineOf(*queue).countArrival(*queue, values[i], 0, FI_ADDR_NOTAVAIL);
   }
   return args.Env().Undefined();
 }

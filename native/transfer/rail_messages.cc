@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "../providers/provider_traits.h"
 #include "../util/error.h"
 #include "rail.h"
 #include "transfer_engine.h"
@@ -26,10 +25,7 @@ void Rail::listen() {
     const ssize_t ret = postReceive(slot);
     if (ret == -FI_EAGAIN && slot > 0) break;  // the provider has room for fewer
     if (ret == -FI_ECANCELED) {                // the provider has just broken the endpoint
-      const Failure why = engine_.closings.whyClosed(endpoint_->handle);
-      naming(endpoint_->av->info(), [&] {
-        throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
-      });
+      throwFailure(*endpoint_, engine_.closings.whyClosed(endpoint_->handle));
     }
     check(ret, "fi_recvmsg");
   }

@@ -1,3 +1,7 @@
+// Work takes at most this part of the time, unless it takes longer than MAX_PACE.
+const PACE = 10;
+const MAX_PACE = 1000; // ms
+
 /** Waits that wake() may end early. They let the process exit. */
 export class Pause {
   #end: (() => void) | undefined;
@@ -12,6 +16,11 @@ export class Pause {
   async for(milliseconds: number): Promise<void> {
     if (!this.#isWoken) await this.#sleep(milliseconds);
     this.#isWoken = false;
+  }
+
+  /** Waits after work that has begun at `began`, of performance.now(), so that the work takes a small part of the time. */
+  after(began: number): Promise<void> {
+    return this.for(Math.min((performance.now() - began) * PACE, MAX_PACE));
   }
 
   #sleep(milliseconds: number): Promise<void> {

@@ -1,10 +1,7 @@
 import { Pause } from './pause.js';
 
-// Runs take at most this part of the time.
-const PACE = 10;
-const MAX_PACE = 1000; // ms
-
-/** Runs a call for many callers at once: each of them waits for a run that has begun after it asked. */
+/** Runs a call for many callers at once: each of them waits for a run that has begun after it asked. Runs take a small part of the
+ * time. */
 export class SharedRuns {
   readonly #call: () => Promise<void>;
   #running: Promise<void> | undefined;
@@ -27,7 +24,7 @@ export class SharedRuns {
   #begin(): Promise<void> {
     const began = performance.now();
     const run = this.#call();
-    const rest = () => new Pause().for(Math.min((performance.now() - began) * PACE, MAX_PACE));
+    const rest = () => new Pause().after(began);
     const running = run.then(rest, rest).then(() => {
       if (this.#running === running) this.#running = undefined;
     });

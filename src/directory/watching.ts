@@ -9,9 +9,6 @@ import { TooLongError } from './records.js';
 const RETRY = 500; // ms
 // A list that is this much too late counts as an outage: the process or the service was stopped.
 const LATE = 5000; // ms
-// Lists take at most this part of the time. In a large group that starts, each change would ask for all entries.
-const PACE = 10;
-const MAX_PACE = 1000; // ms
 
 /** Keeps a view of a group up to date until stop(). */
 export class Watching {
@@ -78,7 +75,8 @@ export class Watching {
         continue;
       }
       const now = performance.now();
-      await this.#pace.for(Math.min((now - began) * PACE, MAX_PACE));
+      // In a large group that starts, each change would ask for all entries.
+      await this.#pace.after(began);
       await this.#pause.for(Math.min(this.#interval, this.#view.graceLeft(now)));
     }
   }

@@ -107,7 +107,7 @@ export class QueuedCalls {
       owner === INJECTED || (this.#selective.length > 0 && this.#silences(sends, options));
     return engine.begin(
       Kind.Owner,
-      new QueuedRequest(this, this.#posted++, engine, queue, owner, options?.context, silent),
+      new QueuedRequest(this, this.#posted++, queue, owner, options?.context, silent),
     );
   }
 
@@ -135,7 +135,6 @@ class QueuedRequest implements RequestOwner {
   /** Its number among the calls. */
   readonly place: number;
   readonly #calls: QueuedCalls;
-  readonly #engine: Engine;
   readonly #queue: CompletionQueue;
   /** The objects that the operation uses. */
   readonly owner: unknown;
@@ -145,7 +144,6 @@ class QueuedRequest implements RequestOwner {
   constructor(
     calls: QueuedCalls,
     place: number,
-    engine: Engine,
     queue: CompletionQueue,
     owner: unknown,
     context: unknown,
@@ -154,7 +152,6 @@ class QueuedRequest implements RequestOwner {
     this.context = context;
     this.place = place;
     this.#calls = calls;
-    this.#engine = engine;
     this.#queue = queue;
     this.owner = owner;
     this.#silent = silent;
@@ -167,7 +164,7 @@ class QueuedRequest implements RequestOwner {
 
   completed(_request: number, status: number, word: number): void {
     const { context } = this;
-    const { completions } = this.#engine;
+    const { completions } = this.#calls.limits.engine;
     if (status === 0 && this.#silent) return;
     if (status === 0) this.#queue.push({ context, completion: completions.at(word) });
     else this.#queue.push({ context, error: errorOf(completions.failureAt(word)) });

@@ -5,7 +5,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { inFolder } from './open-folders.js';
-import { ifPresent, systemError } from './system-errors.js';
+import { ifPresent, isAbsent, systemError } from './system-errors.js';
 
 /** The folder of these files. No bucket has such a name. */
 const OWN = '.libfabric';
@@ -64,7 +64,7 @@ export class OwnFiles {
         return make();
       });
     } catch (error) {
-      throw ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '') ? lostOwn(error) : error;
+      throw isAbsent((error as NodeJS.ErrnoException).errno) ? lostOwn(error) : error;
     }
   }
 

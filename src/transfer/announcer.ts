@@ -6,8 +6,6 @@ import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { STUCK } from './stuck-rails.js';
 
-const STALLED = RAIL_STATES.indexOf('stalled');
-
 /** Announces a fallback, and changes and errors of rails and peers: as events of the engine and on the channels. */
 export class Announcer {
   readonly events = new EngineEvents();
@@ -54,15 +52,10 @@ export class Announcer {
 
   /** The thread of a rail does not return from a call of the provider, or goes on. */
   railStuck(index: number, rail: Rail): void {
-    const before = RAIL_STATES.indexOf(rail.announced);
-    const isUp = !rail.isStuck && rail.announced === 'stalled';
-    this.railChanged(
-      index,
-      rail,
-      rail.isStuck ? STALLED : isUp ? 0 : before,
-      rail.isStuck ? STUCK : '',
-      undefined,
-    );
+    const { isStuck, announced } = rail;
+    const unstuck = announced === 'stalled' ? 'up' : announced;
+    const code = RAIL_STATES.indexOf(isStuck ? 'stalled' : unstuck);
+    this.railChanged(index, rail, code, isStuck ? STUCK : '', undefined);
   }
 
   /** @param code the index of the state in RAIL_STATES. */

@@ -224,10 +224,11 @@ export class RemoteEngine {
   }
 
   /**
-   * Forgets the peer. New transfers and messages are refused. Streams under way fail with ERR_CLOSED, and those of
-   * the peer with FI_ECONNABORTED; those whose token was not used expire, or end when the peer uses it, which is refused. When the transfers and messages in flight have ended, the peer's addresses are removed and the
-   * promise resolves. Messages that the peer has not taken 1,000 ms later reject with
-   * FI_ECANCELED; transfers have their own timeouts. Meanwhile, engine.peer() may open the peer again.
+   * Forgets the peer. New transfers and messages are refused. Streams under way fail with ERR_CLOSED, and those of the peer
+   * with FI_ECONNABORTED; those whose token was not used expire, or end when the peer uses it, which is refused. When the
+   * transfers and messages in flight have ended, the peer's addresses are removed and the promise resolves. Messages that
+   * the peer has not taken 1,000 ms later reject with FI_ECANCELED; transfers have their own timeouts. Meanwhile,
+   * engine.peer() may open the peer again.
    */
   close(): Promise<void> {
     return this.#closeFor(undefined);

@@ -23,7 +23,7 @@ export class StuckRails {
   readonly #watched = new Map<Rail, Watched>();
   readonly #changed: (index: number, rail: Rail) => void;
 
-  /** @param changed is called when a rail is stuck, or goes on: see `rail.stuck`. */
+  /** @param changed is called when a rail is stuck, or goes on: see `rail.isStuck`. */
   constructor(rails: readonly Rail[], changed: (index: number, rail: Rail) => void) {
     this.#rails = rails;
     this.#changed = changed;

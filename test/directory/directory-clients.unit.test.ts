@@ -7,14 +7,19 @@ import { EtcdDirectory, KubernetesDirectory, RedisDirectory } from 'libfabric/di
 import { expect, onTestFinished, test } from 'vitest';
 import { root } from '../support/documents.js';
 
-test('without its client, a directory says what to install, and the others work', () => {
+/** A folder with what libfabric/directory needs of the package: neither the addon nor a client. */
+function folderOfDirectories(): string {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-directory-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // What of the package libfabric/directory needs: neither the addon nor a client.
   for (const part of ['base', 'directory']) {
     cpSync(join(root, 'dist', part), join(folder, 'dist', part), { recursive: true });
   }
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  return folder;
+}
+
+test('without its client, a directory says what to install, and the others work', () => {
+  const folder = folderOfDirectories();
   const program = `
     import { FolderDirectory, RedisDirectory } from './dist/directory/index.js';
     const folder = new FolderDirectory('.');
@@ -84,12 +89,7 @@ const ENDING_CLIENT = `
   export const createClient = () => new Client();`;
 
 test('a client of Redis that throws when it is destroyed is an outage', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'libfabric-directory-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const part of ['base', 'directory']) {
-    cpSync(join(root, 'dist', part), join(folder, 'dist', part), { recursive: true });
-  }
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const folder = folderOfDirectories();
   const client = join(folder, 'node_modules/redis');
   mkdirSync(client, { recursive: true });
   writeFileSync(join(client, 'package.json'), '{ "type": "module", "exports": "./index.js" }');

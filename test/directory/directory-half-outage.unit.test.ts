@@ -90,7 +90,7 @@ describe.each([3000, 60_000])('with an own entry of %d ms', (ttl) => {
   });
 });
 
-test('who has no entry believes what it reads', async () => {
+test('a process without an entry of its own believes what the directory says', async () => {
   const { store, entries, seen } = await opened(undefined);
   store.put = vi.fn(full);
   entries.delete('dying');

@@ -10,6 +10,7 @@ import {
 } from 'libfabric/directory';
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Deferred } from '../../dist/base/deferred.js';
 import { until } from '../support/lifecycle.js';
 import { MemoryDirectory } from '../support/memory-directory.js';
 import { isPending, settle } from '../support/settle.js';
@@ -197,22 +198,26 @@ describe('the same member', () => {
   });
 });
 
+/** Lets put() wait for release() from now on. `begun` resolves when it is called. */
+function heldPut(store: ReturnType<typeof inStore>['store']) {
+  const { put } = store;
+  const called = new Deferred<void>();
+  const released = new Deferred<void>();
+  store.put = async (...entry) => {
+    called.resolve();
+    await released.promise;
+    await put(...entry);
+  };
+  return { begun: called.promise, release: () => released.resolve() };
+}
+
 describe('leave()', () => {
   test('during a renewal removes the entry, also if the renewal ends later', async () => {
     const { directory, entries, store } = inStore();
     const engine = await newEngine();
     const membership = await engine.join(directory, 'g', { ttl: 300 });
-    let release = () => {};
-    const renewing = new Promise<void>((begun) => {
-      store.put = async (_, entry) => {
-        begun();
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        entries.set(entry.id, entry);
-      };
-    });
-    await settle(renewing);
+    const { begun, release } = heldPut(store);
+    await settle(begun);
     const leaving = membership.leave();
     expect(await isPending(leaving)).toBe(true);
     release();
@@ -223,19 +228,9 @@ describe('leave()', () => {
   test('during join() ends it, and nothing stays', async () => {
     const { directory, entries, store } = inStore();
     const engine = await newEngine();
-    const { put } = store;
-    let release = () => {};
-    const publishing = new Promise<void>((begun) => {
-      store.put = async (group, entry) => {
-        begun();
-        await new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        await put(group, entry);
-      };
-    });
+    const { begun, release } = heldPut(store);
     const joining = engine.join(directory, 'g');
-    await settle(publishing);
+    await settle(begun);
     const closing = engine.close();
     release();
     await expect(joining).rejects.toMatchObject({ code: 'ERR_CLOSED' });
