@@ -33,7 +33,7 @@ async function exchangeWithItself(ep: Endpoint<'FI_EP_RDM', 'FI_MSG'>) {
 describe.each(casesOf(['efa', 'tcp;ofi_rxm'], (provider) => provider === 'efa'))(
   '%s',
   (provider) => {
-    test.for(drivers)(
+    test.for(casesOf(drivers, (driver) => driver === 'thread'))(
       '10,000 addresses do not block the event loop, %s driver',
       async (driver, context) => {
         const ep = await endpoint(context, provider, ['FI_MSG'], driver);

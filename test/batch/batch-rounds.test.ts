@@ -1,7 +1,7 @@
 // A batch that one call runs many times: submit({ times }) and run({ times }).
 import { describe, expect, type TestContext, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
-import { everywhere, longCombinations } from '../support/cases.js';
+import { everywhere, longCombinations, slow } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { HANG_MS } from '../support/limits.js';
 import { common } from '../support/providers.js';
@@ -179,12 +179,13 @@ test('rounds do not block the event loop', async (context) => {
   expect(samples.every((time) => time > 0)).toBe(true);
 });
 
-test.for(longCombinations)(
-  '$provider, $driver driver: workers and the process can end during rounds',
-  async ({ provider, driver }) => {
-    await runCleanly('rounds-terminated', [provider, driver], { stdout: 'running' });
-  },
-);
+if (slow)
+  test.for(longCombinations)(
+    '$provider, $driver driver: workers and the process can end during rounds',
+    async ({ provider, driver }) => {
+      await runCleanly('rounds-terminated', [provider, driver], { stdout: 'running' });
+    },
+  );
 
 describe('submit() and run() refuse', () => {
   test.each([

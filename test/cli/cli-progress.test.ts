@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { slow } from '../support/cases.js';
 import { libfabric, main, run, start } from '../support/command.js';
 import { freePort } from '../support/free-port.js';
 
@@ -41,40 +42,46 @@ test('a benchmark shows the current size, and its rows remain', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('transfer shows the current size and how far it is', async () => {
-  const args = ['transfer', '-p', 'shm', '-S', 'l:64K,1M', '-I', '20', `-E=${await freePort()}`];
-  const server = start(args);
-  const text = onTerminal(...args, '127.0.0.1');
-  const steps = Array.from({ length: 20 }, (_, i) => `${i + 1}/20 ${i < 10 ? '64k' : '1m'} bytes`);
-  expect(new Set(stepsIn(text))).toEqual(new Set(steps));
-  expect(remaining(text)).toMatch(/^bytes .*\n64k .*\n1m .*\n$/);
-  const { code, stderr } = await server.ended;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-});
+if (slow)
+  test('transfer shows the current size and how far it is', async () => {
+    const args = ['transfer', '-p', 'shm', '-S', 'l:64K,1M', '-I', '20', `-E=${await freePort()}`];
+    const server = start(args);
+    const text = onTerminal(...args, '127.0.0.1');
+    const steps = Array.from(
+      { length: 20 },
+      (_, i) => `${i + 1}/20 ${i < 10 ? '64k' : '1m'} bytes`,
+    );
+    expect(new Set(stepsIn(text))).toEqual(new Set(steps));
+    expect(remaining(text)).toMatch(/^bytes .*\n64k .*\n1m .*\n$/);
+    const { code, stderr } = await server.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
 
-test('check shows the running check', async () => {
-  const args = ['check', '-p', 'tcp', '--only', 'inject,cq-data', `-E=${await freePort()}`];
-  const server = start(args);
-  const text = onTerminal(...args, '127.0.0.1');
-  expect(new Set(stepsIn(text))).toEqual(new Set(['1/2 cq-data', '2/2 inject']));
-  expect(remaining(text)).toMatch(/^cq-data .*\ninject .*\n2 checks over .*\n$/);
-  const { code, stderr } = await server.ended;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-});
+if (slow)
+  test('check shows the running check', async () => {
+    const args = ['check', '-p', 'tcp', '--only', 'inject,cq-data', `-E=${await freePort()}`];
+    const server = start(args);
+    const text = onTerminal(...args, '127.0.0.1');
+    expect(new Set(stepsIn(text))).toEqual(new Set(['1/2 cq-data', '2/2 inject']));
+    expect(remaining(text)).toMatch(/^cq-data .*\ninject .*\n2 checks over .*\n$/);
+    const { code, stderr } = await server.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
 
-test('pairwise shows the running pair, and all-to-all the running part', () => {
-  const ranks = ['--local', '2', '-p', 'shm', '-I', '64', '-S', '64'];
-  const pairs = onTerminal('pairwise', ...ranks);
-  expect(new Set(stepsIn(pairs))).toEqual(
-    new Set([
-      ...['1/2 ranks connected', '2/2 ranks connected'],
-      ...['1/2 rank 0 to 1', '2/2 rank 1 to 0'],
-    ]),
-  );
-  expect(remaining(pairs)).toMatch(/^shm, 2 ranks on 1 host/);
-  const parts = stepsIn(onTerminal('all-to-all', ...ranks));
-  expect(parts).toContain('2/2 all pairs at once, 64 transfers each');
-});
+if (slow)
+  test('pairwise shows the running pair, and all-to-all the running part', () => {
+    const ranks = ['--local', '2', '-p', 'shm', '-I', '64', '-S', '64'];
+    const pairs = onTerminal('pairwise', ...ranks);
+    expect(new Set(stepsIn(pairs))).toEqual(
+      new Set([
+        ...['1/2 ranks connected', '2/2 ranks connected'],
+        ...['1/2 rank 0 to 1', '2/2 rank 1 to 0'],
+      ]),
+    );
+    expect(remaining(pairs)).toMatch(/^shm, 2 ranks on 1 host/);
+    const parts = stepsIn(onTerminal('all-to-all', ...ranks));
+    expect(parts).toContain('2/2 all pairs at once, 64 transfers each');
+  });
 
 test('a pipe gets no progress, even if the errors go to a terminal', () => {
   const ranks = ['pairwise', '--local', '2', '-p', 'shm', '-I', '64', '-S', '64'];

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { casesOf, longCombinations, processCombinations } from '../support/cases.js';
+import { casesOf, longCombinations, processCombinations, slow } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
 
@@ -30,6 +30,7 @@ describe.each(casesOf(PROVIDERS, (provider) => provider === 'efa'))('%s', (provi
   });
 });
 
-test('slots are reused', async () => {
-  await collects(['shm', 'thread', 'many'], '64');
-});
+if (slow)
+  test('slots are reused', async () => {
+    await collects(['shm', 'thread', 'many'], '64');
+  });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import {
   argumentsFor,
   commandOf,
@@ -16,7 +17,7 @@ test('a program depends only on its seed', () => {
   expect(JSON.parse(JSON.stringify(programOf('7/3')))).toEqual(programOf('7/3'));
 });
 
-test.each(['mixed', 'bulk'] as const)(
+test.each(casesOf(['mixed', 'bulk'] as const, (profile) => profile === 'mixed'))(
   '300 programs of %s have every kind of operation, fault, driver and provider',
   (profile) => {
     const programs = Array.from({ length: 300 }, (_, i) => programOf(`1/${i}`, PROVIDERS, profile));

@@ -27,7 +27,7 @@ async function costOf(provider: string, count: number): Promise<number> {
   return (used.user + used.system - user - system) / 1000;
 }
 
-test.each(casesOf(['shm', 'tcp', 'efa'], (provider) => provider !== 'efa'))(
+test.each(casesOf(['shm', 'tcp', 'efa'], (provider) => provider === 'shm'))(
   '%s: the time to abort receives grows with their number, not with its square',
   async (provider) => {
     const few = await costOf(provider, FEW);

@@ -5,6 +5,7 @@ import * as tcp from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
@@ -43,21 +44,27 @@ async function twoPorts(): Promise<number> {
   }
 }
 
-test.each(['shm', 'efa'])('the HTTP service answers over %s', async (provider) => {
-  const server = start('http-service/server.mjs', provider, '0');
-  const { value } = await linesOf(server).next();
-  const port = /\d+/.exec(String(value))?.[0] as string;
-  const lines = await outputOf(start('http-service/client.mjs', provider, port, '127.0.0.1'));
-  expect(lines).toEqual([
-    expect.stringMatching(/^hello .*127\.0\.0\.1, you asked for \/$/),
-    '8000000 bytes there and back: right',
-  ]);
-});
+test.each(casesOf(['shm', 'efa'], (provider) => provider === 'efa'))(
+  'the HTTP service answers over %s',
+  async (provider) => {
+    const server = start('http-service/server.mjs', provider, '0');
+    const { value } = await linesOf(server).next();
+    const port = /\d+/.exec(String(value))?.[0] as string;
+    const lines = await outputOf(start('http-service/client.mjs', provider, port, '127.0.0.1'));
+    expect(lines).toEqual([
+      expect.stringMatching(/^hello .*127\.0\.0\.1, you asked for \/$/),
+      '8000000 bytes there and back: right',
+    ]);
+  },
+);
 
-test.each(['shm', 'efa', 'none'])('the gRPC service answers over %s', async (provider) => {
-  const port = String(await twoPorts());
-  const server = start('grpc-service/server.mjs', provider === 'none' ? 'shm' : provider, port);
-  await linesOf(server).next();
-  const client = start('grpc-service/client.mjs', provider, port, '127.0.0.1');
-  expect(await outputOf(client)).toEqual(['cirbaf eht revo']);
-});
+test.each(casesOf(['shm', 'efa', 'none'], (provider) => provider === 'shm'))(
+  'the gRPC service answers over %s',
+  async (provider) => {
+    const port = String(await twoPorts());
+    const server = start('grpc-service/server.mjs', provider === 'none' ? 'shm' : provider, port);
+    await linesOf(server).next();
+    const client = start('grpc-service/client.mjs', provider, port, '127.0.0.1');
+    expect(await outputOf(client)).toEqual(['cirbaf eht revo']);
+  },
+);

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 
 const program = new URL('../programs/net-rollout.mjs', import.meta.url);
 
@@ -60,28 +61,34 @@ const cases: [string, server: object, client: object, options: object, Expected]
   ],
 ];
 
-describe.each(cases)('%s', (_name, ofServer, ofClient, more, { fallback, web, warnings }) => {
-  test('sockets, messages, upgraded connections and requests carry the same bytes', async () => {
-    const server = start(ofServer, { role: 'server', ...more });
-    const [ports] = await once(server, 'message');
-    const client = start(ofClient, { role: 'client', ports, ...more });
-    const [{ warnings: ofClientSide, ...found }] = await once(client, 'message');
-    expect(found).toEqual({
-      echoed: [true, true, true, true],
-      paths: new Array(4).fill(fallback ? 'control' : 'shm'),
-      ...(fallback && { fallback }),
-      messages: [1, 0, 100_000],
-      upgraded: true,
-      web: [web, true, web],
-      required: fallback ?? 'connected',
+// In the tier `quick`, both, and each side without libfabric.
+const isQuick = ([name]: (typeof cases)[number]) => !name.startsWith('no side');
+
+describe.each(casesOf(cases, isQuick))(
+  '%s',
+  (_name, ofServer, ofClient, more, { fallback, web, warnings }) => {
+    test('sockets, messages, upgraded connections and requests carry the same bytes', async () => {
+      const server = start(ofServer, { role: 'server', ...more });
+      const [ports] = await once(server, 'message');
+      const client = start(ofClient, { role: 'client', ports, ...more });
+      const [{ warnings: ofClientSide, ...found }] = await once(client, 'message');
+      expect(found).toEqual({
+        echoed: [true, true, true, true],
+        paths: new Array(4).fill(fallback ? 'control' : 'shm'),
+        ...(fallback && { fallback }),
+        messages: [1, 0, 100_000],
+        upgraded: true,
+        web: [web, true, web],
+        required: fallback ?? 'connected',
+      });
+      server.postMessage('end');
+      const [ofServerSide] = await once(server, 'message');
+      expect([ofServerSide, ofClientSide]).toEqual(
+        warnings.map((count) => new Array(count).fill(FALLBACK)),
+      );
     });
-    server.postMessage('end');
-    const [ofServerSide] = await once(server, 'message');
-    expect([ofServerSide, ofClientSide]).toEqual(
-      warnings.map((count) => new Array(count).fill(FALLBACK)),
-    );
-  });
-});
+  },
+);
 
 test('a side that requires the fabric fails without libfabric, as soon as it is asked for', async () => {
   const options = { provider: 'shm', require: 'fabric' };

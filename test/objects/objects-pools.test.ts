@@ -22,26 +22,32 @@ describe.each(casesOf(all, (provider) => provider !== 'tcp'))('%s', (provider) =
     return client;
   }
 
-  test.each([1, 2, 8])('%i buffers: streams are read side by side', async (count) => {
-    const client = await prepare(count);
-    const streams = KEYS.map((key) => client.stream(key));
-    const parts = KEYS.map(() => [] as Uint8Array[]);
-    for (let left = KEYS.length; left > 0; ) {
-      const pieces = await Promise.all(streams.map((each) => each.next()));
-      left = pieces.filter(({ done }) => !done).length;
-      for (const [i, { value }] of pieces.entries()) if (value) parts[i]?.push(value);
-    }
-    // The pieces stay as they are.
-    for (const [i, key] of KEYS.entries())
-      expect(same(Buffer.concat(parts[i] ?? []), bytesOf(key))).toBe(true);
-  });
+  test.each(casesOf([1, 2, 8], (count) => count === 1))(
+    '%i buffers: streams are read side by side',
+    async (count) => {
+      const client = await prepare(count);
+      const streams = KEYS.map((key) => client.stream(key));
+      const parts = KEYS.map(() => [] as Uint8Array[]);
+      for (let left = KEYS.length; left > 0; ) {
+        const pieces = await Promise.all(streams.map((each) => each.next()));
+        left = pieces.filter(({ done }) => !done).length;
+        for (const [i, { value }] of pieces.entries()) if (value) parts[i]?.push(value);
+      }
+      // The pieces stay as they are.
+      for (const [i, key] of KEYS.entries())
+        expect(same(Buffer.concat(parts[i] ?? []), bytesOf(key))).toBe(true);
+    },
+  );
 
-  test.each([1, 2, 8])('%i buffers: objects are copied by streams', async (count) => {
-    const client = await prepare(count);
-    await Promise.all(KEYS.map((key) => client.put(`copy-${key}`, client.stream(key))));
-    for (const key of KEYS)
-      expect(same((await client.get(`copy-${key}`)).bytes, bytesOf(key))).toBe(true);
-  });
+  test.each(casesOf([1, 2, 8], (count) => count === 1))(
+    '%i buffers: objects are copied by streams',
+    async (count) => {
+      const client = await prepare(count);
+      await Promise.all(KEYS.map((key) => client.put(`copy-${key}`, client.stream(key))));
+      for (const key of KEYS)
+        expect(same((await client.get(`copy-${key}`)).bytes, bytesOf(key))).toBe(true);
+    },
+  );
 
   test('readers that have stopped keep no buffer', async () => {
     const client = await prepare(2);

@@ -24,9 +24,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await ends('pending', 'received');
   });
 
-  test('messages() keeps the process alive until the stream ends', async () => {
-    await ends('messages', 'received');
-  });
+  if (slow)
+    test('messages() keeps the process alive until the stream ends', async () => {
+      await ends('messages', 'received');
+    });
 
   test.runIf(provider === 'efa' ? quick : slow)(
     'cancelled, aborted and refused operations do not keep the process alive',

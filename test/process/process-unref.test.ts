@@ -60,7 +60,7 @@ test('manual driver: unref() lets the process end although a timeout has not ela
 describe.each(casesOf(PROVIDERS, (provider) => provider === 'tcp'))(
   'transfers over %s',
   (provider) => {
-    test.for(casesOf(['offer', 'notes', 'barrier'], (waits) => waits !== 'barrier'))(
+    test.for(casesOf(['offer', 'notes', 'barrier'], (waits) => waits === 'offer'))(
       '%s: unref() lets the process end, and ref() does not',
       async (waits) => {
         await prints([provider, 'transfer', 'ref', waits], 'received');

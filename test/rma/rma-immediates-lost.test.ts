@@ -2,6 +2,7 @@
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
+import { casesOf, slow } from '../support/cases.js';
 import { common, drivers } from '../support/providers.js';
 import { closing, fabricError, pair } from '../support/transfer.js';
 
@@ -12,7 +13,9 @@ const cases = [
   ...drivers.slice(1).map((driver) => ['shm', driver] as const),
 ];
 
-describe.each(cases)('%s, %s driver', (provider, driver) => {
+const some = casesOf(cases, ([provider, driver]) => provider !== 'shm' || driver === 'loop');
+
+describe.each(some)('%s, %s driver', (provider, driver) => {
   async function window(context: Parameters<typeof pair>[0]) {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
     const region = closing(await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']));
@@ -42,29 +45,30 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     };
   }
 
-  test('values beyond the limit are lost and reported; forgetImmediates() clears the error', async (context) => {
-    const { b, done, fails, write } = await window(context);
-    const waiting = b.receiveQueue.arrived(KEPT + 2);
-    await write(0, KEPT + 4);
-    await done(waiting);
-    expect(b.domain.stats().lostImmediates).toBe(3);
-    let errors: FabricError[] = [];
-    while (errors.length === 0) {
-      await done(new Promise(setImmediate));
-      errors = b.receiveQueue.readErrors();
-    }
-    expect(errors).toMatchObject([fabricError('FI_EOVERRUN')]);
-    expect(await fails(b.receiveQueue.arrived(100_000))).toMatchObject({
-      code: 'FI_EOVERRUN',
-      message: expect.stringMatching(/3 arrivals .*forgetImmediates/),
+  if (slow)
+    test('values beyond the limit are lost and reported; forgetImmediates() clears the error', async (context) => {
+      const { b, done, fails, write } = await window(context);
+      const waiting = b.receiveQueue.arrived(KEPT + 2);
+      await write(0, KEPT + 4);
+      await done(waiting);
+      expect(b.domain.stats().lostImmediates).toBe(3);
+      let errors: FabricError[] = [];
+      while (errors.length === 0) {
+        await done(new Promise(setImmediate));
+        errors = b.receiveQueue.readErrors();
+      }
+      expect(errors).toMatchObject([fabricError('FI_EOVERRUN')]);
+      expect(await fails(b.receiveQueue.arrived(100_000))).toMatchObject({
+        code: 'FI_EOVERRUN',
+        message: expect.stringMatching(/3 arrivals .*forgetImmediates/),
+      });
+      const { counted, lost } = b.receiveQueue.forgetImmediates();
+      expect({ counted, lost }).toEqual({ counted: KEPT, lost: 3 });
+      const again = b.receiveQueue.arrived(100_000);
+      await write(100_000, 1);
+      await done(again);
+      expect(b.receiveQueue.readErrors()).toEqual([]);
     });
-    const { counted, lost } = b.receiveQueue.forgetImmediates();
-    expect({ counted, lost }).toEqual({ counted: KEPT, lost: 3 });
-    const again = b.receiveQueue.arrived(100_000);
-    await write(100_000, 1);
-    await done(again);
-    expect(b.receiveQueue.readErrors()).toEqual([]);
-  });
 
   test('immediates() yields the kept values, then rejects with FI_EOVERRUN', async (context) => {
     const { b, done, fails, write } = await window(context);

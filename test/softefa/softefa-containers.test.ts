@@ -5,6 +5,7 @@ import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
+import { slow } from '../support/cases.js';
 import { CONTAINER, skipWithout } from '../support/containers.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sizesUpTo } from '../support/pingpong.js';
@@ -39,21 +40,22 @@ test('a container and its host exchange messages and RMA', async () => {
   await b.close();
 });
 
-test('fi_pingpong transfers every size between containers, with a message why it is slow', async (context) => {
-  context.skip(notInstalled !== undefined, notInstalled);
-  const namespace = ownNamespace('containers');
-  const { server, client } = await fiPingpong(
-    ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '1'],
-    { server: { namespace }, client: { namespace, node: 1 } },
-    { FI_EFA_ENABLE_SHM_TRANSFER: '0' },
-    CONTAINER,
-  );
-  for (const side of [server, client]) {
-    expect(side).toMatchObject({ status: 0, signal: null });
-    expect(side.stderr).toMatch(/^softefa: a peer is in another PID namespace/);
-    expect(rowsOf(side).map(({ bytes }) => bytes)).toEqual(sizesUpTo(6 << 20));
-  }
-});
+if (slow)
+  test('fi_pingpong transfers every size between containers, with a message why it is slow', async (context) => {
+    context.skip(notInstalled !== undefined, notInstalled);
+    const namespace = ownNamespace('containers');
+    const { server, client } = await fiPingpong(
+      ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '1'],
+      { server: { namespace }, client: { namespace, node: 1 } },
+      { FI_EFA_ENABLE_SHM_TRANSFER: '0' },
+      CONTAINER,
+    );
+    for (const side of [server, client]) {
+      expect(side).toMatchObject({ status: 0, signal: null });
+      expect(side.stderr).toMatch(/^softefa: a peer is in another PID namespace/);
+      expect(rowsOf(side).map(({ bytes }) => bytes)).toEqual(sizesUpTo(6 << 20));
+    }
+  });
 
 // Like two suites on one CI host: each runs in its own container and namespace, and kills processes.
 test('two suites that kill their processes do not disturb each other', async () => {

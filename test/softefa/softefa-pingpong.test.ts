@@ -45,7 +45,7 @@ const types = [
 const leftovers = () => readdirSync('/dev/shm').filter((file) => file.endsWith(namespace));
 
 const isQuick = ({ nodes, shm, device = {} }: Setup) =>
-  nodes === 1 ? shm === true : device.bounce === true || device.asynchronous === true;
+  nodes === 1 ? shm === true : device.bounce === true;
 
 describe.each(casesOf(setups, isQuick))('$name', ({ nodes, shm, device }) => {
   test.for(types)(

@@ -11,6 +11,7 @@ import {
 } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
+import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { testFaults } from '../support/softefa.js';
 
@@ -43,7 +44,9 @@ async function samples(engine: TransferEngine): Promise<Record<string, number>> 
   );
 }
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
+const providers = casesOf(['shm', 'tcp', 'efa'], (provider) => provider !== 'tcp');
+
+describe.each(providers)('%s', (provider) => {
   const options = { provider, nics: 2 };
 
   test('an offer publishes its begin, its arrival and its release', async () => {

@@ -3,12 +3,15 @@ import '../support/softefa.js';
 import type { Reader } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
+import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { settle } from '../support/settle.js';
 
 const DONE = { value: undefined, done: true };
 
-describe.each(['tcp', 'shm', 'efa'])('%s', (provider) => {
+const providers = casesOf(['tcp', 'shm', 'efa'], (provider) => provider !== 'shm');
+
+describe.each(providers)('%s', (provider) => {
   const options = {
     provider,
     stall: 60_000,

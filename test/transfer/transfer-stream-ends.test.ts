@@ -8,6 +8,7 @@ import { inspect } from 'node:util';
 import { TransferEngine, type TransferReadable } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern } from '../support/bytes.js';
+import { casesOf } from '../support/cases.js';
 import { block } from '../support/event-loop.js';
 import { Receiver } from '../support/receiver.js';
 import { CHUNK, streamPair } from '../support/stream-pairs.js';
@@ -18,7 +19,9 @@ const errorOf = (promise: PromiseLike<unknown>): Promise<Error & { code?: string
     (error) => error,
   );
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
+const providers = casesOf(['shm', 'tcp', 'efa'], (provider) => provider !== 'tcp');
+
+describe.each(providers)('%s', (provider) => {
   const options = { provider };
 
   test('a source that fails ends the stream of the peer with its reason, and frees the memory', async () => {

@@ -5,6 +5,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Transfer, TransferEngineOptions, TransferTraceMessage } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { block } from '../support/event-loop.js';
 import { FAILS, record, SUCCEEDS } from '../support/traces.js';
@@ -20,7 +21,9 @@ async function sides(options: TransferEngineOptions) {
   return { a, b, toA, toB, from, into, token };
 }
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
+const providers = casesOf(['shm', 'tcp', 'efa'], (provider) => provider === 'efa');
+
+describe.each(providers)('%s', (provider) => {
   const options = { provider, nics: 1, stall: 60_000 };
 
   test('the events of a transfer have one message, and come around the call and before its promise', async () => {

@@ -1,14 +1,18 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { casesOf, processCombinations, slow } from '../support/cases.js';
+import { casesOf, longCombinations, slow } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { OtherProcess, type Received } from '../support/other-process.js';
 import { drivers } from '../support/providers.js';
 
+const abandoned = casesOf(
+  ['shm', 'tcp'].flatMap((provider) => drivers.map((driver) => ({ provider, driver }))),
+  ({ provider, driver }) => provider === 'shm' && driver === 'loop',
+);
 const TIMES = slow ? 4 : 2;
 
-test.for(processCombinations)(
+test.for(longCombinations)(
   `worker.terminate() of two workers with operations in flight, ${TIMES} times, does not affect the main thread: $provider, $driver driver`,
   async ({ provider, driver }) => {
     const expected = { stdout: `${TIMES} pairs ended` };
@@ -16,7 +20,7 @@ test.for(processCombinations)(
   },
 );
 
-test.for(processCombinations.filter(({ provider }) => provider !== 'efa'))(
+test.for(abandoned)(
   'operations in flight settle when the worker of their peer ends: $provider, $driver driver',
   async ({ provider, driver }) => {
     const expected = { stdout: '5 abandoned' };

@@ -1,9 +1,9 @@
 import { describe, test } from 'vitest';
-import { casesOf, processCombinations } from '../support/cases.js';
+import { casesOf, longCombinations } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
 
-describe.each(processCombinations)('$provider, $driver driver', ({ provider, driver }) => {
+describe.each(longCombinations)('$provider, $driver driver', ({ provider, driver }) => {
   test('the main thread and two workers exchange messages, each with all others', async () => {
     const stdout = '50,50,50\n50,50,50\n50,50,50';
     await runCleanly('lifecycle-workers', [provider, driver, 'exchangeAll'], { stdout });

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { call } from '../../../support/call.js';
-import { casesOf } from '../../../support/cases.js';
+import { casesOf, slow } from '../../../support/cases.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { runInHost } from '../../../support/host.js';
@@ -91,13 +91,14 @@ test.for(casesOf(COMPLETE, ([name]) => QUICK_COMPLETE.includes(name)))(
   },
 );
 
-test('checks that check starts print no command', async () => {
-  const args = ['check', '-p', 'shm', '--only', 'rdm,cq-data', `-E=${await freePort()}`];
-  const server = startServer(args);
-  const client = start([...args, 'localhost'], env);
-  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
-  expect((await server.ended).stderr.match(/Listening/g)).toEqual(['Listening']);
-});
+if (slow)
+  test('checks that check starts print no command', async () => {
+    const args = ['check', '-p', 'shm', '--only', 'rdm,cq-data', `-E=${await freePort()}`];
+    const server = startServer(args);
+    const client = start([...args, 'localhost'], env);
+    expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+    expect((await server.ended).stderr.match(/Listening/g)).toEqual(['Listening']);
+  });
 
 test("a client without a server fails, and the error names the options for the server's address", async () => {
   const common = ['rdm-pingpong', '-p', 'tcp', '-P', `${await freePort()}`, '--timeout', '1'];
