@@ -1,6 +1,7 @@
 // npx libfabric <command>
 import { Command } from 'commander';
 import { acceptAbbreviations } from './shared/abbreviations.js';
+import { fitsNarrowTerminals } from './shared/help.js';
 import { packageVersion } from './shared/package-version.js';
 
 /** Commands that are loaded together. */
@@ -44,6 +45,9 @@ export const GROUPS: readonly CommandGroup[] = [
       one('strerror', async () => (await import('./strerror.js')).strerrorCommand()),
       one('softefa', async () => (await import('./softefa.js')).softefaCommand()),
       one('report', async () => (await import('./report/report.js')).reportCommand()),
+      one('completion', async () =>
+        (await import('./completion.js')).completionCommand(() => commandLine()),
+      ),
     ],
   },
   {
@@ -113,7 +117,7 @@ const VERSION_FLAGS = ['-V', '--version'];
  * one's module, since loading all takes a tenth of a second. It has none if the argument asks for the version.
  */
 export async function commandLine(first?: string): Promise<Command> {
-  const program = new Command('libfabric')
+  const program = fitsNarrowTerminals(new Command('libfabric'))
     .description(
       'RDMA-class networking: what this machine has, whether it works, and how fast it is',
     )
@@ -127,6 +131,7 @@ export async function commandLine(first?: string): Promise<Command> {
     for (const each of modules) {
       if (isKnown && !has(each)) continue;
       for (const command of await each.load()) {
+        fitsNarrowTerminals(command);
         const runsAnother = each.names.includes('softefa'); // whose options are not of this one
         program.addCommand(runsAnother ? command : acceptAbbreviations(command));
       }

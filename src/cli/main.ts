@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 import { commandLine } from './command-line.js';
+import { endWith, throwExits } from './shared/exit.js';
 import { handleOutputErrors } from './shared/output-errors.js';
 
 handleOutputErrors();
 
 try {
-  await (await commandLine(process.argv[2])).parseAsync();
+  const program = await commandLine(process.argv[2]);
+  throwExits(program);
+  await program.parseAsync();
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode ??= 1;
+  endWith(error);
 }

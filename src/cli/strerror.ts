@@ -28,6 +28,13 @@ interface Options {
   readonly provider?: 'efa';
 }
 
+const NO_LIBRARY = new Set<unknown>([
+  'ERR_ADDON_NOT_FOUND',
+  'ERR_LIBFABRIC_NOT_FOUND',
+  'ERR_LIBFABRIC_TOO_OLD',
+  'ERR_UNSUPPORTED_PLATFORM',
+]);
+
 /** libfabric strerror: fi_strerror(1), which also accepts names. */
 export function strerrorCommand(): Command {
   return new Command('strerror')
@@ -63,14 +70,15 @@ function describe(written: string): AnyText {
   const errno = numberOf(written) ?? errnoOfName(written);
   if (errno >= EFA_OWN && efaStatus(errno) !== undefined) return describeEfa(written);
   const code = errno === 0 ? 'FI_SUCCESS' : describeErrno(errno).code;
-  return { errno, code, text: strerror(errno) };
+  const text = withLibrary(() => strerror(errno)) ?? describeErrno(errno).text;
+  return { errno, code, text };
 }
 
 function describeEfa(written: string): ProviderErrorText {
   const numbers = efaNumbers();
   const number = numberOf(written) ?? numbers.get(written.toUpperCase());
   if (number === undefined) throw unknownName(written, [...numbers.keys()]);
-  const status = efaStatus(number, version());
+  const status = efaStatus(number, withLibrary(version));
   if (status === undefined) throw refused(written, 'is no error of the efa provider.');
   const { name, text, retryable, hint } = status;
   return {
@@ -136,8 +144,19 @@ function errnoOfName(name: string): number {
 }
 
 function unknownName(name: string, names: readonly string[]): Error {
-  const nearest = native.nearestNames(name.toUpperCase().slice(0, 64), names);
-  return refused(name, `is not known. Did you mean ${nearest}?`);
+  const nearest = withLibrary(() => native.nearestNames(name.toUpperCase().slice(0, 64), names));
+  const advice = nearest ? `Did you mean ${nearest}?` : 'fi_errno(3) has the names.';
+  return refused(name, `is not known. ${advice}`);
+}
+
+/** What `call` returns. Undefined if this machine has no libfabric: the errors of another one can be read here too. */
+function withLibrary<T>(call: () => T): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && NO_LIBRARY.has(error.code)) return undefined;
+    throw error;
+  }
 }
 
 const refused = (code: string, why: string) => new InvalidArgumentError(`error: '${code}' ${why}`);

@@ -2,7 +2,7 @@ import { errnoByCode, strerror, version } from 'libfabric';
 import { efaStatus } from 'libfabric/efa';
 import { describe, expect, test } from 'vitest';
 import { call } from '../support/call.js';
-import { run } from '../support/command.js';
+import { main, run } from '../support/command.js';
 
 const command = (...args: string[]) => call('strerror', ...args);
 
@@ -88,4 +88,25 @@ test.each([
   const { status, stdout, stderr } = await command(...args);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toContain(reason);
+});
+
+describe('without libfabric', () => {
+  const env = { ...process.env, LIBFABRIC_ADDON_DIR: '/nonexistent' };
+
+  test('the texts are those of fi_errno(3), and of the newest efa provider', () => {
+    const { status, stdout, stderr } = run(
+      process.execPath,
+      [main, 'strerror', '265', '4126'],
+      env,
+    );
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain(`265  FI_ETRUNC`);
+    expect(stdout).toContain(efaStatus(4126)?.text);
+  });
+
+  test('an unknown name is refused', () => {
+    const { status, stderr } = run(process.execPath, [main, 'strerror', 'FI_ENOTHING'], env);
+    expect(status).toBe(1);
+    expect(stderr).toBe("error: 'FI_ENOTHING' is not known. fi_errno(3) has the names.\n");
+  });
 });

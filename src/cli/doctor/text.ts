@@ -14,6 +14,8 @@ const LOOKS: Readonly<Record<Status, readonly [symbol: string, style: Style]>> =
 // Colours are used on a terminal only, and not if NO_COLOR is set.
 const paint = (style: Style, text: string) => styleText(style, text, { stream: process.stdout });
 
+const NARROWEST = 72; // columns with room for what was found beside its check
+const BELOW = 4; // columns before what is found, below its check
 const LABEL = 10; // columns of labels such as 'expected' and 'fix', including the space around them
 
 /**
@@ -37,9 +39,12 @@ function findingText(finding: Finding, width: number, verbose: boolean, columns:
   const { status, title, found, expected, why, fix } = finding;
   const [symbol, style] = LOOKS[status];
   const failed = status !== 'ok' && status !== 'skipped';
-  const indent = width + 6;
-  const head = `  ${paint(style, symbol)} ${title.padEnd(width)}  `;
-  const lines = [head + wrapped(found, columns, indent)];
+  const head = `  ${paint(style, symbol)} ${title}`;
+  const beside = `${head.padEnd(head.length + width - title.length)}  `;
+  const lines =
+    columns < NARROWEST
+      ? [head, ' '.repeat(BELOW) + wrapped(found, columns, BELOW)]
+      : [beside + wrapped(found, columns, width + 6)];
   const label = (name: string) => paint('dim', `    ${name.padEnd(LABEL - 1)} `);
   const detail = (name: string, text: string) =>
     lines.push(label(name) + wrapped(text, columns, LABEL + 4));
@@ -54,7 +59,7 @@ function findingText(finding: Finding, width: number, verbose: boolean, columns:
 
 /** Text wrapped to the width of a terminal. Its own newlines stay. */
 function wrapped(text: string, columns: number, indent: number): string {
-  const room = Math.max(columns - indent, 40);
+  const room = Math.max(columns - indent, 30);
   const lines = text.split('\n').flatMap((line) => {
     const broken: string[] = [];
     let current = '';

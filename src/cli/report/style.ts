@@ -34,6 +34,7 @@ export const style = `
   --heat-7: light-dark(#6ea8dd, #2a6cad);
   --heat-8: light-dark(#3f87c9, #3b86cf);
   --failed: light-dark(#8b939f, #0b0d10);
+  --shade: light-dark(#1b202855, #000000dd);
 }
 :root:has(#theme-light:checked) { color-scheme: light; }
 :root:has(#theme-dark:checked) { color-scheme: dark; }
@@ -97,7 +98,12 @@ figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wra
 .chart [aria-label="dot"] > :hover { stroke: var(--ink); stroke-width: 3px; }
 .chart [aria-label="pairs"] > :hover, .chart [aria-label="medians"] > :hover { stroke: var(--ink); stroke-width: 2px; }
 
-.scroll { overflow-x: auto; container-type: inline-size; }
+.scroll {
+  overflow-x: auto; container-type: inline-size;
+  /* A shade at the right edge, which the end of the table covers: there is more to scroll to. */
+  background: linear-gradient(to left, var(--card) 16px, transparent) right / 48px 100% no-repeat local,
+    linear-gradient(to left, var(--shade), transparent) right / 16px 100% no-repeat;
+}
 .beside .scroll { max-height: 600px; overflow-y: auto; }
 .beside table { font-size: 12px; }
 .beside td.text { white-space: nowrap; }

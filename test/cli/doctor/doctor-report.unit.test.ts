@@ -25,6 +25,12 @@ test('on a healthy machine every check is ok', () => {
   expect(report).toMatchObject({ efa: 'usable', emulated: false, status: 'ok' });
 });
 
+test('on a terminal of 50 columns, only paths and commands are wider', () => {
+  const text = diagnosisText(reportOf(), true, 50);
+  const wide = text.split('\n').filter((line) => line.length > 50);
+  expect(wide.filter((line) => !/^ +(\/\S+|npx .*|\S*[./]\S*)$/.test(line))).toEqual([]);
+});
+
 test('every check has a unique id, an expected state and a reason', () => {
   const checks = GROUPS.flatMap((group) => group.checks);
   expect(new Set(checks.map(({ id }) => id)).size).toBe(checks.length);

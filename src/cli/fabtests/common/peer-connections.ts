@@ -46,8 +46,10 @@ export class PeerConnections {
     return this.link !== undefined || this.oob !== undefined;
   }
 
-  /** Why the peer is known to have ended. */
+  /** Why the sides are known not to finish: they measure different sizes, or the peer has ended. */
   get failure(): Error | undefined {
+    const disagreement = this.link?.disagreement;
+    if (disagreement !== undefined) return new Error(disagreement);
     const ended = this.link?.ended;
     if (ended !== undefined) return new PeerGone(`the peer has ended: ${ended}`);
     return this.oob?.failure;

@@ -8,8 +8,12 @@ import { Candidates, type CandidatesOptions } from '../../shared/candidates.js';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
 import { PeerGone } from './oob.js';
 
-/** A note to the peer, the reason why this side ends early, or the token from the server's address message. */
-type Message = { readonly note: unknown } | { readonly ended: string } | { readonly token: string };
+/** A note to the peer, the sizes of a benchmark, the reason why this side ends early, or the token from the server's address message. */
+type Message =
+  | { readonly note: unknown }
+  | { readonly sizes: readonly number[] }
+  | { readonly ended: string }
+  | { readonly token: string };
 
 const MAX_BYTES = 4 << 20; // of a message
 /** Bytes of a first message: the addresses of many NICs. */
@@ -75,6 +79,8 @@ export class PeerLink {
   #known: Promise<Message | undefined> | undefined;
   #maxBytes: number;
   #ended: string | undefined;
+  #sizes: readonly number[] | undefined;
+  #peerSizes: string | undefined;
 
   constructor(socket: Socket, maxBytes = MAX_BYTES) {
     this.#socket = socket;
@@ -83,8 +89,9 @@ export class PeerLink {
       maxBytes: () => this.#maxBytes,
       onMessage: (message) => {
         if ('note' in message || 'token' in message) return false;
-        if (!('ended' in message)) throw new FrameError('a message without a note');
-        this.#ended ??= String(message.ended);
+        if ('sizes' in message) this.#peerSizes = String(message.sizes);
+        else if ('ended' in message) this.#ended ??= String(message.ended);
+        else throw new FrameError('a message without a note');
         return true;
       },
     });
@@ -149,6 +156,21 @@ export class PeerLink {
   /** The reason why the peer has ended. Undefined while it runs. */
   get ended(): string | undefined {
     return this.#ended ?? (this.#link.ended && 'its connection closed without a reason');
+  }
+
+  /** Tells the peer which sizes this side measures: their number, the least and the most bytes. */
+  announce(sizes: readonly [count: number, least: number, most: number]): void {
+    this.#sizes = sizes;
+    this.#link.send({ sizes });
+  }
+
+  /** Why the sides cannot measure together; undefined as far as is known. */
+  get disagreement(): string | undefined {
+    if (this.#sizes === undefined || this.#peerSizes === undefined) return undefined;
+    if (String(this.#sizes) === this.#peerSizes) return undefined;
+    const [count, least, most] = this.#sizes;
+    const own = count === 1 ? `${least} bytes` : `${count} sizes of ${least} to ${most} bytes`;
+    return `this side measures ${own}, and the peer other sizes; give both the same -S`;
   }
 
   /** Resolves when the connection is closed. */

@@ -178,6 +178,8 @@ export class Session {
    * notice that before the peer's reason has arrived.
    */
   async causeOf(error: unknown): Promise<unknown> {
+    // The batch of a failed operation may be in flight, so that it cannot be freed: the first error is the cause.
+    if (error instanceof Error && 'suppressed' in error) return this.causeOf(error.suppressed);
     if (!(error instanceof FabricError)) return error;
     await this.connections.link?.closedWithin(REASON_TIME);
     return this.#trouble() ?? error;

@@ -3,6 +3,7 @@ import { Progress } from '../../../shared/progress.js';
 import type { BenchmarkRow } from '../../../shared/result.js';
 import { deviceOf } from '../../../shared/result-header.js';
 import { exchangeAddresses } from '../../common/address-exchange.js';
+import { announceSizes, checkAgreement, checkSizes, withSizes } from '../../common/check-sizes.js';
 import { DeviceCounters } from '../../common/device-counters.js';
 import { whyTooShort, withDeviceMemory } from '../../common/device-memory.js';
 import { finalize } from '../../common/finalize.js';
@@ -33,6 +34,7 @@ async function runBenchmark(
   control: Control,
 ): Promise<void> {
   const [settings, needs] = withDeviceMemory(given, benchmark.needs(given));
+  checkSizes(settings, needs);
   const session = await Session.open(settings, needs, { signal: control.signal });
   control.target = session;
   const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
@@ -65,9 +67,10 @@ async function measureSizes(
   const { settings, info } = session;
   const { statistics } = settings;
   const most = Number(info.epAttr.maxMsgSize);
+  const sizes = sizesOf(settings.sizes, most);
+  announceSizes(session, sizes);
   const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
   const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
-  const sizes = sizesOf(settings.sizes, most);
   const iterationsAt = (size: number) =>
     settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
   const progress = new Progress(sizes.map((size) => usualTime(size, iterationsAt(size))));
@@ -75,7 +78,10 @@ async function measureSizes(
     for (const size of sizes) {
       progress.next(`${sizeText(size)} bytes`);
       const usage = new Usage();
-      const timing = await measure(size, iterationsAt(size));
+      const timing = await measure(size, iterationsAt(size)).catch(async (error) => {
+        throw withSizes(await session.causeOf(error), size);
+      });
+      await checkAgreement(session);
       session.connections.link?.send({ size, cpu: timing?.cpu ?? usage.cores });
       if (timing === undefined) continue;
       if (timing.iterations > 0) {
