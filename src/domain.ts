@@ -6,7 +6,6 @@ import { uncloneable } from './base/describe.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './base/errors.js';
 import type { Cap, EpType, MrAccess } from './base/flags.js';
 import { isInstance } from './base/objects.js';
-import type { WaitOptions } from './base/wait-options.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import type { AnyInfo, Info } from './contract/info-types.js';
 import { type Handle, native } from './contract/native.js';
@@ -29,7 +28,12 @@ import { infoHandle } from './info/info.js';
 import { checkEntry, type Openable } from './info/openable.js';
 import type { DeviceMemory } from './memory/device-memory.js';
 import type { MemoryRegion } from './memory/memory-region.js';
-import { type AllocateOptions, allocate, register } from './memory/registration.js';
+import {
+  type AllocateOptions,
+  allocate,
+  type RegisterOptions,
+  register,
+} from './memory/registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './memory/remote-region.js';
 
 declare module './endpoint/endpoint.js' {
@@ -199,7 +203,7 @@ export class Domain {
   register(
     buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     access: readonly MrAccess[],
-    options: WaitOptions = {},
+    options: RegisterOptions = {},
   ): Promise<MemoryRegion> {
     return cancellable(async () => {
       this.#checkOpen();

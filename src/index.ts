@@ -98,7 +98,7 @@ export {
   type OnnxTensor,
 } from './memory/device-memory-of.js';
 export { MemoryRegion, RegionSlice } from './memory/memory-region.js';
-export type { AllocateOptions } from './memory/registration.js';
+export type { AllocateOptions, RegisterOptions } from './memory/registration.js';
 export { type RegionDescription, RemoteRegion } from './memory/remote-region.js';
 export { type Counted, type OpenOptions, open } from './open.js';
 

@@ -139,10 +139,11 @@ constexpr NamedValue kCompOrderNames[] = {
 };
 
 constexpr NamedValue kMrModeNames[] = {
-    {"FI_MR_BASIC", bit(0)},    {"FI_MR_SCALABLE", bit(1)},   {"FI_MR_LOCAL", bit(2)},
-    {"FI_MR_RAW", bit(3)},      {"FI_MR_VIRT_ADDR", bit(4)},  {"FI_MR_ALLOCATED", bit(5)},
-    {"FI_MR_PROV_KEY", bit(6)}, {"FI_MR_MMU_NOTIFY", bit(7)}, {"FI_MR_RMA_EVENT", bit(8)},
-    {"FI_MR_ENDPOINT", bit(9)}, {"FI_MR_HMEM", bit(10)},      {"FI_MR_COLLECTIVE", bit(11)},
+    {"FI_MR_BASIC", bit(0)},     {"FI_MR_SCALABLE", bit(1)},   {"FI_MR_LOCAL", bit(2)},
+    {"FI_MR_RAW", bit(3)},       {"FI_MR_VIRT_ADDR", bit(4)},  {"FI_MR_ALLOCATED", bit(5)},
+    {"FI_MR_PROV_KEY", bit(6)},  {"FI_MR_MMU_NOTIFY", bit(7)}, {"FI_MR_RMA_EVENT", bit(8)},
+    {"FI_MR_ENDPOINT", bit(9)},  {"FI_MR_HMEM", bit(10)},      {"FI_MR_COLLECTIVE", bit(11)},
+    {"FI_MR_XPU_DESC", bit(12)},
 };
 
 constexpr NamedValue kMrAccessNames[] = {
@@ -150,6 +151,8 @@ constexpr NamedValue kMrAccessNames[] = {
     {"FI_RECV", bit(10)},        {"FI_SEND", bit(11)},         {"FI_TRANSMIT", bit(11)},
     {"FI_REMOTE_READ", bit(12)}, {"FI_REMOTE_WRITE", bit(13)},
 };
+
+constexpr NamedValue kMrFlagNames[] = {{"FI_EFA_MR_RELAXED_ORDERING", bit(61)}};
 
 constexpr NamedValue kEpTypeNames[] = {
     {"FI_EP_UNSPEC", 0}, {"FI_EP_MSG", 1},         {"FI_EP_DGRAM", 2},
@@ -282,6 +285,7 @@ const FlagTable kMsgOrders = {"msgOrder", list(kMsgOrderNames)};
 const FlagTable kCompOrders = {"compOrder", list(kCompOrderNames)};
 const FlagTable kMrModes = {"mrMode", list(kMrModeNames)};
 const FlagTable kMrAccess = {"mrAccess", list(kMrAccessNames)};
+const FlagTable kMrFlags = {"mrFlags", list(kMrFlagNames)};
 
 const EnumTable kEpTypes = {"epType", "FI_EP_", list(kEpTypeNames)};
 const EnumTable kProtocols = {"protocol", "FI_PROTO_", list(kProtocolNames)};

@@ -49,6 +49,7 @@ extern const FlagTable kMsgOrders;
 extern const FlagTable kCompOrders;
 extern const FlagTable kMrModes;
 extern const FlagTable kMrAccess;
+extern const FlagTable kMrFlags;
 
 extern const EnumTable kEpTypes;
 extern const EnumTable kProtocols;

@@ -60,8 +60,12 @@ void populate(uint8_t* base, uint64_t length) {
 // Registration pins pages. That is slow for large regions, so it runs off the event loop.
 class Register final : public Napi::AsyncWorker {
  public:
-  Register(Napi::Env env, std::shared_ptr<Domain> domain, uint64_t access)
-      : Napi::AsyncWorker(env), deferred_(env), domain_(std::move(domain)), access_(access) {}
+  Register(Napi::Env env, std::shared_ptr<Domain> domain, uint64_t access, uint64_t flags)
+      : Napi::AsyncWorker(env),
+        deferred_(env),
+        domain_(std::move(domain)),
+        access_(access),
+        flags_(flags) {}
 
   void useBuffer(Napi::Uint8Array view, bool wasRegistered) {
     wasRegistered_ = wasRegistered;
@@ -97,11 +101,11 @@ class Register final : public Napi::AsyncWorker {
       const Hold hold(domain_->engine());
       if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
       if (device_) {
-        region_ = openRegion(domain_, *device_, access_);
+        region_ = openRegion(domain_, *device_, access_, flags_);
         const bool pointer = device_->reach == Reach::kHmem;  // in use until the region is closed
         enter(domain_, region_, pointer ? nullptr : device_->backing, device_->reach);
       } else {
-        region_ = openRegion(domain_, base_, length_, access_, backing_);
+        region_ = openRegion(domain_, base_, length_, access_, backing_, flags_);
         enter(domain_, region_, backing_, Reach::kHost);
       }
     } catch (const FabricFailure& failure) {
@@ -162,6 +166,7 @@ class Register final : public Napi::AsyncWorker {
   Napi::Promise::Deferred deferred_;
   std::shared_ptr<Domain> domain_;
   uint64_t access_;
+  uint64_t flags_;
   uint8_t* base_ = nullptr;
   uint64_t length_ = 0;
   bool hugePages_ = false;
@@ -182,28 +187,31 @@ Napi::Value start(std::unique_ptr<Register> worker) {
   return promise;
 }
 
-// memoryRegister(domain, bytes, access, wasRegistered): { memory, key, address }
+// memoryRegister(domain, bytes, access, flags, wasRegistered): { memory, key, address }
 Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
-                                           flagsFromJs(args[2], kMrAccess, "access"));
-  worker->useBuffer(args[1].As<Napi::Uint8Array>(), args[3].ToBoolean());
+                                           flagsFromJs(args[2], kMrAccess, "access"),
+                                           flagsFromJs(args[3], kMrFlags, "flags"));
+  worker->useBuffer(args[1].As<Napi::Uint8Array>(), args[4].ToBoolean());
   return start(std::move(worker));
 }
 
-// memoryRegisterDevice(domain, memory, access): { memory, key, address }
+// memoryRegisterDevice(domain, memory, access, flags): { memory, key, address }
 Napi::Value memoryRegisterDevice(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
-                                           flagsFromJs(args[2], kMrAccess, "access"));
+                                           flagsFromJs(args[2], kMrAccess, "access"),
+                                           flagsFromJs(args[3], kMrFlags, "flags"));
   worker->useDevice(deviceMemoryFromJs(args[1]));
   return start(std::move(worker));
 }
 
-// memoryAllocate(domain, access, { length, hugePages, shared, numaNode }): { memory, key, address,
-// buffer, hugePages }
+// memoryAllocate(domain, access, flags, { length, hugePages, shared, numaNode }): { memory, key,
+// address, buffer, hugePages }
 Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
-                                           flagsFromJs(args[1], kMrAccess, "access"));
-  const auto options = args[2].As<Napi::Object>();
+                                           flagsFromJs(args[1], kMrAccess, "access"),
+                                           flagsFromJs(args[2], kMrFlags, "flags"));
+  const auto options = args[3].As<Napi::Object>();
   const bool shared = options.Get("shared").ToBoolean();
   if (shared) requireBackingStores(args.Env(), "options.shared");
   worker->useNewMemory(unsignedFromJs(options.Get("length"), "length", uint64_t{1} << 53),

@@ -81,19 +81,18 @@ void reserveAddresses(DeviceMemory& memory) {
 }
 
 int registerDeviceMemory(fid_domain* domain, const DeviceMemory& memory, uint64_t access,
-                         uint64_t key, fid_mr** region) {
+                         uint64_t key, uint64_t flags, fid_mr** region) {
   const iovec piece{memory.base, static_cast<size_t>(memory.length)};
   MrDmabuf dmabuf;
   MrAttr attr;
   attr.access = access;
   attr.requested_key = key;
-  uint64_t flags = 0;
   if (memory.reach == Reach::kDmabuf) {
     // The provider adds the offset again: efa_mr_reg_ibv_mr in prov/efa/src/efa_mr.c.
     dmabuf = {*memory.dmabuf, memory.offset, piece.iov_len,
               reinterpret_cast<void*>(reinterpret_cast<uint64_t>(memory.base) - memory.offset)};
     attr.memory = &dmabuf;
-    flags = kMrDmabuf;
+    flags |= kMrDmabuf;
   } else {
     attr.memory = &piece;
     attr.iface = memory.iface;

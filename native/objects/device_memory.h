@@ -49,6 +49,6 @@ void reserveAddresses(DeviceMemory& memory);
 
 // fi_mr_regattr(3)
 int registerDeviceMemory(fid_domain* domain, const DeviceMemory& memory, uint64_t access,
-                         uint64_t key, fid_mr** region);
+                         uint64_t key, uint64_t flags, fid_mr** region);
 
 }  // namespace fab

@@ -26,6 +26,9 @@
 //         fi_mr_attr      base_mr, sub_mr_cnt
 //   2.5   fi_domain_attr  max_cntr_value, max_err_cntr_value
 //
+// 2.7 adds only members for contexts of GPUs, to fi_ep_attr, fi_domain_attr, fi_cq_attr and
+// fi_cntr_attr. This package has none, and requests 2.6.
+//
 // - This file defines the newest form of each structure that libfabric writes, or whose size
 //   depends on the requested version.
 // - Entries of fi_getinfo(3) have the newest form that the loaded library has, regardless
@@ -169,5 +172,6 @@ static_assert(offsetof(MrAttr, sub_mr_cnt) == offsetof(fi_mr_attr, sub_mr_cnt));
 
 constexpr auto kCntrEventsBytes = static_cast<fi_cntr_events>(1);  // FI_CNTR_EVENTS_BYTES, 1.21
 constexpr uint64_t kEfaWrHighPps = uint64_t{1} << 60;              // FI_EFA_WR_HIGH_PPS, 2.6
+constexpr uint64_t kEfaMrRelaxedOrdering = uint64_t{1} << 61;  // FI_EFA_MR_RELAXED_ORDERING, 2.7
 
 }  // namespace fab

@@ -127,6 +127,7 @@ ProviderTraits efa() {
   efa.registersDmabufs = true;
   efa.abortedBySender = kPeerAborted;
   efa.abortsWithMemory = release() >= FI_VERSION(2, 7);
+  efa.relaxesOrdering = release() >= FI_VERSION(2, 7);
   efa.ownFlags = kEfaWrHighPps;
   return efa;
 }

@@ -39,6 +39,8 @@ struct ProviderTraits {
   bool needsShmHandshake = false;
   // The provider's endpoints must not be used during queries: shared_query.h.
   bool queriesFreeShared = false;
+  // Memory can be registered with FI_EFA_MR_RELAXED_ORDERING.
+  bool relaxesOrdering = false;
   // Memory that peers write to must also be registered for receives.
   bool writesAsReceives = false;
   // A full completion queue drops completions.

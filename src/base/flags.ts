@@ -165,7 +165,8 @@ export type MrMode =
   | 'FI_MR_RMA_EVENT'
   | 'FI_MR_ENDPOINT'
   | 'FI_MR_HMEM'
-  | 'FI_MR_COLLECTIVE';
+  | 'FI_MR_COLLECTIVE'
+  | 'FI_MR_XPU_DESC';
 
 /** Access rights of a memory region: fi_mr(3). */
 export type MrAccess =
@@ -177,6 +178,13 @@ export type MrAccess =
   | 'FI_TRANSMIT'
   | 'FI_REMOTE_READ'
   | 'FI_REMOTE_WRITE';
+
+/**
+ * Flags of a registration. FI_EFA_MR_RELAXED_ORDERING lets an EFA write memory in any order: a completion then no longer
+ * means that earlier operations of the same endpoint have reached this memory. It takes effect on `efa-direct` of libfabric
+ * 2.7 and later; `efa` ignores it, other providers and releases refuse it (FI_EOPNOTSUPP): fi_efa(7).
+ */
+export type MrFlag = 'FI_EFA_MR_RELAXED_ORDERING';
 
 /** Interfaces of device memory: enum fi_hmem_iface of fi_mr(3). */
 export type HmemIface =

@@ -45,6 +45,7 @@ export interface NativeMemory {
     domain: Handle<'Domain'>,
     bytes: Uint8Array,
     access: readonly string[],
+    flags: readonly string[],
     wasRegistered: boolean,
   ): Promise<NativeRegion>;
   // int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
@@ -52,6 +53,7 @@ export interface NativeMemory {
     domain: Handle<'Domain'>,
     memory: NativeDeviceMemory,
     access: readonly string[],
+    flags: readonly string[],
   ): Promise<NativeRegion>;
   // fcntl(2) with F_DUPFD_CLOEXEC
   dmabufHold(memory: { readonly fd: number }): Handle<'DmabufHold'>;
@@ -61,6 +63,7 @@ export interface NativeMemory {
   memoryAllocate(
     domain: Handle<'Domain'>,
     access: readonly string[],
+    flags: readonly string[],
     allocation: NativeAllocation,
   ): Promise<NativeRegion & { buffer: ArrayBufferLike; hugePages: boolean }>;
   // The following make no libfabric call: they use the tables of the engine.

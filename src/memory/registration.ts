@@ -9,7 +9,7 @@ import {
 } from '../base/checks.js';
 import { endsWith } from '../base/ends.js';
 import { invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
-import type { MrAccess } from '../base/flags.js';
+import type { MrAccess, MrFlag } from '../base/flags.js';
 import { isArray } from '../base/objects.js';
 import { bytesOf, isBufferView, lengthOf } from '../base/views.js';
 import { checkWait, type Wait, type WaitOptions, within } from '../base/wait-options.js';
@@ -19,8 +19,14 @@ import { refuseUnsteady } from '../engine/memory.js';
 import { checkDeviceMemory, type DeviceMemory, looksLikeDeviceMemory } from './device-memory.js';
 import { hostBytesOf, MemoryRegion } from './memory-region.js';
 
+/** The options of `domain.register()`. */
+export interface RegisterOptions extends WaitOptions {
+  /** Flags of fi_mr_reg(3) and of the provider. */
+  readonly flags?: readonly MrFlag[];
+}
+
 /** The options of `domain.allocate()`. */
-export interface AllocateOptions extends WaitOptions {
+export interface AllocateOptions extends RegisterOptions {
   /** Requests huge pages. `region.hugePages` shows whether they were available. */
   readonly hugePages?: boolean;
   /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
@@ -29,7 +35,9 @@ export interface AllocateOptions extends WaitOptions {
   readonly numaNode?: number;
 }
 
+const REGISTER_NAMES = namesOf<RegisterOptions>({ flags: 1, signal: 1, timeout: 1 });
 const ALLOCATE_NAMES = namesOf<AllocateOptions>({
+  flags: 1,
   hugePages: 1,
   shared: 1,
   numaNode: 1,
@@ -48,17 +56,18 @@ export async function register(
   engine: Engine,
   buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
   access: readonly MrAccess[],
-  options: WaitOptions,
+  options: RegisterOptions,
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
   if (looksLikeDeviceMemory(buffer)) return registerDevice(engine, buffer, rights, options);
   const bytes = viewOf(buffer);
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
-  const wait = checkWait(options);
+  const wait = checkWait(options, REGISTER_NAMES);
+  const flags = checkFlags(options);
   refuseUnsteady(bytes.buffer, 'buffer');
   const host = hostBytesOf(bytes); // the native side holds this memory from now on
   const registering = async () => {
-    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, false));
+    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, flags, false));
     return orForget(engine, region, () => new MemoryRegion(engine, region, host, rights));
   };
   return orClosed(registering(), wait);
@@ -68,12 +77,13 @@ function registerDevice(
   engine: Engine,
   given: DeviceMemory,
   rights: readonly MrAccess[],
-  options: WaitOptions,
+  options: RegisterOptions,
 ): Promise<MemoryRegion> {
   const { memory, access } = checkDeviceMemory('memory', given);
-  const wait = checkWait(options);
+  const wait = checkWait(options, REGISTER_NAMES);
+  const flags = checkFlags(options);
   const registering = async () => {
-    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights));
+    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights, flags));
     const device = { length: memory.length, access };
     return orForget(engine, region, () => new MemoryRegion(engine, region, device, rights));
   };
@@ -105,8 +115,9 @@ export async function allocate(
   checkByteLength('length', length);
   const allocation = { length, ...checkAllocation(checkObject('options', options)) };
   const wait = checkWait(options, ALLOCATE_NAMES);
+  const flags = checkFlags(options);
   const allocating = async () => {
-    const region = await offLoop(native.memoryAllocate(engine.handle, rights, allocation));
+    const region = await offLoop(native.memoryAllocate(engine.handle, rights, flags, allocation));
     return orForget(engine, region, () => {
       const host = { buffer: region.buffer, start: 0, length };
       return new MemoryRegion(engine, region, host, rights, region.hugePages);
@@ -148,6 +159,13 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
     );
   }
   return Array.from(access as readonly MrAccess[]);
+}
+
+function checkFlags({ flags = [] }: RegisterOptions): readonly MrFlag[] {
+  if (!isArray(flags) || flags.length > MAX_RIGHTS) {
+    throw invalidArgType('options.flags', "a list, such as ['FI_EFA_MR_RELAXED_ORDERING']", flags);
+  }
+  return Array.from(flags as readonly MrFlag[]);
 }
 
 // Creates a new view, because a subclass may override its properties.

@@ -120,8 +120,13 @@ async function register(
   const bytes = device === undefined ? memory.bytes.subarray(start, end) : undefined;
   const registerOn = ({ handle }: Rail) =>
     bytes === undefined
-      ? native.memoryRegisterDevice(handle, (device as HeldDeviceMemory).part(start, end), [right])
-      : native.memoryRegister(handle, bytes, [right], true);
+      ? native.memoryRegisterDevice(
+          handle,
+          (device as HeldDeviceMemory).part(start, end),
+          [right],
+          [],
+        )
+      : native.memoryRegister(handle, bytes, [right], [], true);
   const results = await Promise.allSettled(rails.map(async (rail) => rail && registerOn(rail)));
   const regions = results.map((each) => (each.status === 'fulfilled' ? each.value : undefined));
   const failed = results.find((each) => each.status === 'rejected');
