@@ -85,7 +85,7 @@ function causeOf(failure: Failure): FabricErrorDetails {
   const isTruncated = errno === errnoByCode.FI_ETRUNC;
   if (provErrno === 0) {
     const remedy = isTruncated ? INTO_LONGER : hintOfCall(provider, syscall, errno, text);
-    return { detail: text, hint: hint ?? remedy };
+    return { detail: text === NO_ERROR ? '' : text, hint: hint ?? remedy };
   }
   const truncated = isTruncated && { hint: longerThan(failure.completion) };
   return {
@@ -94,6 +94,7 @@ function causeOf(failure: Failure): FabricErrorDetails {
   };
 }
 
+const NO_ERROR = 'Success'; // what providers say of 0
 const INTO_LONGER = 'receive into a longer one';
 
 function longerThan(completion: NativeFailedCompletion | undefined): string {
