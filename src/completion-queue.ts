@@ -1,13 +1,14 @@
 import { publishOpen } from './base/channels.js';
 import { check64, checkInteger, checkOptions, namesOf, oneOf } from './base/checks.js';
 import { uncloneable } from './base/describe.js';
-import type { FabricError } from './base/errors.js';
+import { errnoByCode } from './base/error-codes.js';
+import { FabricError, invalidArgType, invalidState } from './base/errors.js';
 import type { CqFormat } from './base/flags.js';
 import type { Peer } from './base/peer.js';
 import { checkWait, type Wait, type WaitOptions } from './base/wait-options.js';
 import { native } from './contract/native.js';
 import { BoundHandle } from './engine/bound-handle.js';
-import type { Completion } from './engine/completion.js';
+import { Completion } from './engine/completion.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
@@ -26,14 +27,21 @@ export interface CompletionQueueOptions {
    * The queue has at least the fields of FI_CQ_FORMAT_DATA, because the engine needs them.
    */
   readonly format?: CqFormat;
+  /**
+   * Whether read() also returns an entry for each remote write with data that arrives, among the
+   * completions as fi_cq_read(3) has them. `arrived()` and `immediates()` are then refused. At most
+   * 65,536 entries wait: readErrors() then has FI_EOVERRUN, and forgetImmediates() starts over.
+   */
+  readonly remoteWrites?: boolean;
 }
 
-const NAMES = namesOf<CompletionQueueOptions>({ size: 1, format: 1 });
+const NAMES = namesOf<CompletionQueueOptions>({ size: 1, format: 1, remoteWrites: 1 });
 const STREAM_NAMES = namesOf<ImmediatesOptions>({ limit: 1, signal: 1, timeout: 1 });
 
 // Providers allocate memory for all entries at once.
 const MAX_SIZE = 2 ** 24;
 const MAX_ERRORS = 1024;
+const MAX_ENTRIES = 65_536; // with remote writes, whose number the peers decide
 const FORMATS: readonly CqFormat[] = [
   'FI_CQ_FORMAT_UNSPEC',
   'FI_CQ_FORMAT_CONTEXT',
@@ -44,12 +52,20 @@ const FORMATS: readonly CqFormat[] = [
 
 /** One entry that read() returns. */
 export interface QueueEntry {
-  /** The `context` option of the operation. */
+  /** The `context` option of the operation. Undefined for a remote write that has arrived. */
   readonly context: unknown;
   /** Set if the operation succeeded. */
   readonly completion?: Completion;
   /** Set if the operation failed. */
   readonly error?: FabricError;
+}
+
+const REMOTE_WRITE = (1 << 2) | (1 << 13) | (1 << 17); // FI_RMA, FI_REMOTE_WRITE, FI_REMOTE_CQ_DATA
+
+/** The entry of a remote write with data. */
+function entryOf(data: bigint, length: number, source: Peer | undefined): QueueEntry {
+  const completion = new Completion(length, source, 0, 0n, data, REMOTE_WRITE, 0);
+  return { context: undefined, completion };
 }
 
 /**
@@ -76,6 +92,8 @@ export class CompletionQueue {
   readonly #errors: FabricError[] = [];
   /** @internal Called with each error that belongs to no operation. */
   onError: ((error: FabricError) => void) | undefined;
+  readonly #remoteWrites: boolean;
+  #full = false; // whether remote writes were not read
   #entries: QueueEntry[] = [];
   #immediates: Immediates | undefined;
 
@@ -85,6 +103,10 @@ export class CompletionQueue {
     const size = checkInteger('options.size', options.size ?? 0, 0, MAX_SIZE);
     const { format } = options;
     if (format !== undefined) oneOf('options.format', format, FORMATS);
+    const { remoteWrites = false } = options;
+    if (typeof remoteWrites !== 'boolean') {
+      throw invalidArgType('options.remoteWrites', 'a boolean', remoteWrites);
+    }
     const wait = engine.driver === 'thread';
     const opened = native.cqOpen(engine.handle, { size, format, wait });
     this.#engine = engine;
@@ -94,6 +116,8 @@ export class CompletionQueue {
     this.format = opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA';
     this.waitable = opened.waitable;
     engine.queues.set(opened.queue, this);
+    this.#remoteWrites = remoteWrites;
+    if (remoteWrites) native.cqStream(opened.handle, MAX_ENTRIES);
     publishOpen('completionQueue', this);
   }
 
@@ -108,8 +132,9 @@ export class CompletionQueue {
   }
 
   /**
-   * Returns at most `max` completions of operations that were posted through `endpoint.post`. With
-   * the manual driver, it turns the engine first.
+   * Returns at most `max` completions of operations that were posted through `endpoint.post`, and of
+   * remote writes with data if the queue was opened for them. With the manual driver, it turns the
+   * engine first.
    *
    * @throws RangeError ERR_OUT_OF_RANGE for `max`. Error ERR_CLOSED if the completion queue is
    * closed.
@@ -158,7 +183,7 @@ export class CompletionQueue {
    */
   arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
     try {
-      this.bound.checkOpen();
+      this.#checkImmediates();
       check64('value', value);
       checkInteger('count', count, 1);
       return this.#expect(value, count, checkWait(options));
@@ -191,7 +216,7 @@ export class CompletionQueue {
    * Immediates.
    */
   immediates(options?: ImmediatesOptions): Immediates {
-    this.bound.checkOpen();
+    this.#checkImmediates();
     const wait = this.#engine.holding(checkWait(options, STREAM_NAMES));
     const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
     if (this.#immediates !== undefined) return this.#immediates;
@@ -200,6 +225,13 @@ export class CompletionQueue {
     );
     native.cqStream(this.bound.handle, limit);
     return this.#immediates;
+  }
+
+  #checkImmediates(): void {
+    this.bound.checkOpen();
+    if (this.#remoteWrites) {
+      throw invalidState('the queue was opened with remoteWrites: read() returns what arrives');
+    }
   }
 
   #endStream(untaken: Immediate[]): void {
@@ -222,13 +254,25 @@ export class CompletionQueue {
    */
   forgetImmediates(): { counted: number; lost: number } {
     this.bound.checkOpen();
-    return native.cqForget(this.bound.handle);
+    const forgotten = native.cqForget(this.bound.handle);
+    if (this.#full) native.cqStream(this.bound.handle, MAX_ENTRIES);
+    this.#full = false;
+    return forgotten;
   }
 
   /** @internal */
   immediate(data: bigint, length: number, source: Peer | undefined): void {
     if (this.#immediates?.push({ data, length, source })) return;
     if (this.closed) return;
+    if (this.#remoteWrites && this.#entries.length < MAX_ENTRIES && !this.#full) {
+      this.push(entryOf(data, length, source));
+      return;
+    }
+    if (this.#remoteWrites && !this.#full) {
+      this.#full = true;
+      const detail = `more than ${MAX_ENTRIES} entries were not read; forgetImmediates() starts over`;
+      this.unsolicited(new FabricError(errnoByCode.FI_EOVERRUN, 'fi_cq_read', { detail }));
+    }
     // The stream is closed or full.
     native.cqStream(this.bound.handle, 0);
     native.cqCount(this.bound.handle, BigUint64Array.of(data));
