@@ -132,11 +132,11 @@ export class ServerFabric {
     });
   }
 
-  /** Reads the memory of a client into a file, from `start`. */
-  receive(file: FileHandle, start: number, client: Client, signal: AbortSignal): Promise<void> {
+  /** Reads the memory of a client into a file. */
+  receive(file: FileHandle, client: Client, signal: AbortSignal): Promise<void> {
     return this.#move(client, signal, async (lease, grant, offset) => {
       await client.remote.read(grant, lease, { signal });
-      await writeAll(file, lease.bytes, start + offset);
+      await writeAll(file, lease.bytes, offset);
     });
   }
 
