@@ -37,7 +37,7 @@ export function uploadRequest(
   const { method } = request;
   const { query } = target;
   const id = query.get('uploadId');
-  if (method === 'POST' && query.has('uploads')) return create(request, target, uploads);
+  if (method === 'POST' && query.has('uploads')) return create(request, target, store, uploads);
   if (id === null) return undefined;
   if (method === 'PUT') return addPart(request, target, store, uploads, id);
   if (method === 'POST') return complete(request, target, store, uploads, id);
@@ -49,8 +49,10 @@ export function uploadRequest(
 async function create(
   { fields }: ObjectRequest,
   { bucket, key }: Target,
+  { folder }: Store,
   uploads: Uploads,
 ): Promise<ObjectResponse> {
+  folder.checkReplace(bucket, key, () => {}); // before the parts travel
   const checksums = createdChecksums(fields);
   const UploadId = await uploads.create({ bucket, key, checksums });
   const names = { Bucket: bucket, Key: key, UploadId };
@@ -108,7 +110,7 @@ async function join(
   const parts = partsOf(body.toString());
   const expected = expectedChecksums(fields, await uploads.checksumsOf(id, target));
   const wantedSize = fields[SIZE] === undefined ? undefined : wholeNumber(SIZE, fields[SIZE]);
-  checkChange(fields, folder.version(bucket, key)); // before the parts are copied
+  folder.checkReplace(bucket, key, (replaced) => checkChange(fields, replaced)); // before the parts are copied
   const file = await folder.own.create();
   try {
     const ofParts = expected.filter(({ type }) => type === 'COMPOSITE');

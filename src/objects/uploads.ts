@@ -51,7 +51,6 @@ export class Uploads {
 
   async create({ bucket, key, checksums }: StoredUpload): Promise<string> {
     const target: StoredUpload = { bucket, key, checksums };
-    this.#folder.checkBucket(target.bucket);
     const id = randomUUID();
     const { own } = this.#folder;
     const path = own.at(nameOf(id));
