@@ -54,7 +54,8 @@ export interface ObjectServerOptions extends ClientsOptions {
   readonly durable?: boolean;
   /**
    * Milliseconds after its creation or its last part, after which a multipart upload that was neither completed nor aborted is
-   * removed, unless a part is arriving. The server looks for such uploads when it starts and every hour. Default: a week.
+   * removed, unless a part is arriving. The server looks for such uploads when it starts and every hour, or every `keepUploads` if
+   * that is shorter, but at most once a second. Default: a week.
    */
   readonly keepUploads?: number;
   /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
