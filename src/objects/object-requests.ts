@@ -150,6 +150,6 @@ export async function deleteObject(
   { bucket, key }: Target,
   { folder }: Store,
 ): Promise<ObjectResponse> {
-  await folder.remove(bucket, key, (version) => checkExpected(fields, version));
+  await folder.remove(bucket, key, (version) => checkChange(fields, version));
   return { status: 204, fields: {} };
 }

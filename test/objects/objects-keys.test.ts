@@ -231,6 +231,19 @@ test('conditions on a key that is no object count as those of a missing object; 
   expect(await complete()).toBe(200);
 });
 
+test('delete() heeds both conditions', async () => {
+  const { connect } = await prepared();
+  const client = await connect();
+  const { etag } = await client.put('a', '1');
+  const failed = { code: 'PreconditionFailed', status: 412 };
+  for (const ifNoneMatch of [etag, '*'])
+    await expect(client.delete('a', { ifNoneMatch })).rejects.toMatchObject(failed);
+  await expect(client.delete('a', { ifMatch: '"x"' })).rejects.toMatchObject(failed);
+  await client.delete('a', { ifNoneMatch: '"x"' });
+  await expect(client.head('a')).rejects.toMatchObject({ code: 'NoSuchKey' });
+  await client.delete('a', { ifNoneMatch: '*' });
+});
+
 test('buckets are the folders of the root', async () => {
   const { root, answer, connect } = await prepared();
   const client = await connect();
