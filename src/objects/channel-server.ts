@@ -27,8 +27,18 @@ const SERVER_MEMORY = 256 * 1024 * 1024;
 /** The request and the answer of a call that needs nothing of the server's memory: one in each channel. */
 const RESERVE = 64 * 1024 + INLINED;
 
+/** The limit of a server's connections, which channels are too. */
+interface ChannelLimit {
+  /** A connection is a channel now. */
+  left(socket: Socket): void;
+  /** Another channel is idle. */
+  idle(): void;
+}
+
 /** The channels of a server. */
 export class Channels {
+  /** Of all connections of the server, if it has one. */
+  limit: ChannelLimit | undefined;
   readonly #service: ObjectService;
   readonly #most: number;
   /** The one whose last message is the longest ago comes first. */
@@ -60,11 +70,13 @@ export class Channels {
 
   #accept(socket: Socket, head: Buffer, source: string): void {
     socket.write(switching(CHANNEL));
+    this.limit?.left(socket);
     const channel = new Channel(this.#service, socket, source, this.#memory, {
       used: () => {
         this.#channels.delete(channel);
         this.#channels.add(channel);
       },
+      idle: () => this.limit?.idle(),
       closed: () => {
         this.#channels.delete(channel);
         this.#leaving.delete(channel);
@@ -74,16 +86,30 @@ export class Channels {
     channel.start(head);
   }
 
+  /** How many there are. */
+  get size(): number {
+    return this.#channels.size + this.#leaving.size;
+  }
+
+  /** How many of them give way already. */
+  get leaving(): number {
+    return this.#leaving.size;
+  }
+
+  /** The channel that no call uses and whose last call is the longest ago. */
+  get idle(): Channel | undefined {
+    for (const channel of this.#channels) if (channel.idle) return channel;
+    return undefined;
+  }
+
   /** Lets a channel give way that no call uses. Returns false if there is none. A client opens another one for its next call. */
   makeRoom(): boolean {
-    for (const channel of this.#channels) {
-      if (!channel.idle) continue;
-      this.#channels.delete(channel);
-      this.#leaving.add(channel);
-      channel.giveWay();
-      return true;
-    }
-    return false;
+    const channel = this.idle;
+    if (channel === undefined) return false;
+    this.#channels.delete(channel);
+    this.#leaving.add(channel);
+    channel.giveWay();
+    return true;
   }
 
   /** Ends a channel that gives way, although its client has not left. */
@@ -101,6 +127,8 @@ export class Channels {
 export interface ChannelOwner {
   /** A request has arrived. */
   used(): void;
+  /** Its last call has ended. */
+  idle(): void;
   closed(): void;
 }
 
@@ -116,6 +144,7 @@ export class Channel {
   readonly #reserve = new Reserve(RESERVE);
   /** Calls that wait for memory. */
   #waiting = 0;
+  #used = performance.now();
 
   constructor(
     service: ObjectService,
@@ -160,6 +189,11 @@ export class Channel {
     this.#link.finish(encodeMessage(GIVES_WAY, [503, {}]), LEAVE);
   }
 
+  /** When its last request arrived, by performance.now(). */
+  get used(): number {
+    return this.#used;
+  }
+
   /** Whether no call is in progress. */
   get idle(): boolean {
     return this.#calls.size === 0;
@@ -177,6 +211,7 @@ export class Channel {
     if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
     const request = new ChannelRequest(method, url, fields, body, this.#client);
     this.#calls.set(id, request);
+    this.#used = performance.now();
     this.#owner.used();
     this.#answer(id, request);
     this.#flow();
@@ -230,6 +265,7 @@ export class Channel {
   #end(id: number): void {
     this.#calls.delete(id);
     this.#flow();
+    if (this.idle) this.#owner.idle();
   }
 
   #flow(): void {

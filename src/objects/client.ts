@@ -184,7 +184,8 @@ export class ObjectClient {
    * Puts an object. Others see the old object or the new one. Streams, files and blobs of more bytes than a buffer become a
    * multipart upload. A put() that fails ends its source: it destroys a stream, and calls return() of an iterator.
    *
-   * Up to 256 KiB of bytes are copied by the call. Longer ones must stay as they are until the promise settles.
+   * Up to 256 KiB of bytes are copied by the call. Longer ones must stay as they are until the promise settles, and after an abort
+   * until released() of the error resolves.
    *
    * @throws Error ERR_INVALID_STATE if the buffer of longer bytes was detached or made shorter meanwhile. ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
    * reason of the signal. Then the object is as it was, unless the answer was lost.

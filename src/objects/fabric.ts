@@ -132,11 +132,11 @@ export class ServerFabric {
     });
   }
 
-  /** Reads the memory of a client into a file, from `start`. */
-  receive(file: FileHandle, start: number, client: Client, signal: AbortSignal): Promise<void> {
+  /** Reads the memory of a client into a file. */
+  receive(file: FileHandle, client: Client, signal: AbortSignal): Promise<void> {
     return this.#move(client, signal, async (lease, grant, offset) => {
       await client.remote.read(grant, lease, { signal });
-      await writeAll(file, lease.bytes, start + offset);
+      await writeAll(file, lease.bytes, offset);
     });
   }
 
@@ -191,8 +191,8 @@ export class ClientFabric {
    * Offers memory for a request, which gets the headers.
    *
    * @param access of the server: 'write' for a GET, 'read' for a PUT.
-   * @returns the answer, when no copy can be in flight any more. If the connection of the request ends before the answer,
-   * rejects at once: released() of the error resolves when no copy can be in flight.
+   * @returns the answer, when no copy can be in flight any more. If a PUT fails without an answer, or the connection of a request
+   * ends before it, rejects at once: released() of the error resolves when no copy can be in flight.
    */
   async offering(
     part: MemoryPart,
@@ -209,31 +209,36 @@ export class ClientFabric {
         return piece.offer({ access, to: this.#server, expires: EXPIRES });
       }),
     );
-    let isAnswered = false;
-    let isCutOff = false;
+    const released = Promise.all(offers.map((offer) => offer.released));
+    let answer: Answer | undefined;
     try {
-      const answer = await request({
+      answer = await request({
         [ADDRESS]: this.#engine.address,
         [TOKEN]: textOf(offers),
       });
-      isAnswered = true;
       const hasMoved = access === 'write' && answer.status < 300;
       if (hasMoved) await Promise.all(offers.map(({ arrived }) => arrived));
-      return answer;
     } catch (error) {
-      isCutOff = isConnectionError(error);
-      if (isCutOff) endsWith(error, Promise.all(offers.map(({ released }) => released)));
+      const isCutOff = isConnectionError(error);
+      const closing = isCutOff || answer ? closeAll(offers) : closeLater(offers, released);
+      if (!isCutOff && (answer || access === 'write')) await closing;
+      else {
+        endsWith(error, released);
+        countAsHandled(closing);
+      }
       throw error;
-    } finally {
-      // After an abort the server ends its transfers, and with them the offers. Then no copy is in flight when the keys end.
-      const ended = Promise.all(offers.map(({ released }) => released));
-      if (!isAnswered && !isCutOff)
-        await Promise.race([ended, sleep(END_TIMEOUT, undefined, { ref: false })]);
-      const closings = Promise.all(offers.map((offer) => offer.close()));
-      if (isCutOff) countAsHandled(closings);
-      else await closings;
     }
+    await closeAll(offers);
+    return answer;
   }
+}
+
+const closeAll = (offers: readonly Offer[]) => Promise.all(offers.map((offer) => offer.close()));
+
+/** After an abort the server ends its transfers, and with them the offers. Then no copy is in flight when the keys end. */
+async function closeLater(offers: readonly Offer[], released: Promise<unknown>): Promise<void> {
+  await Promise.race([released, sleep(END_TIMEOUT, undefined, { ref: false })]);
+  await closeAll(offers);
 }
 
 const CUT_OFF: readonly unknown[] = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'FI_ECONNRESET'];

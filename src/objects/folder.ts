@@ -12,13 +12,14 @@ import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import {
+  type CheckVersion,
   checkDescriptorPaths,
+  checkReplaced,
   inFolder,
   objectAt,
   prefixesOf,
   splitKey,
   syncFolder,
-  versionAt,
   versionOf,
   withFolder,
   withParent,
@@ -171,22 +172,16 @@ export class ObjectFolder {
    * @param check throws if the version that is replaced is not the right one. No other change comes between.
    * @returns whether an object was replaced.
    */
-  async replace(
-    file: NewFile,
-    bucket: string,
-    key: string,
-    check: (version: Version | undefined) => void,
-  ): Promise<boolean> {
+  async replace(file: NewFile, bucket: string, key: string, check: CheckVersion): Promise<boolean> {
     const [folder, name] = splitKey(key);
     this.checkBucket(bucket);
     const below = folder === '' ? bucket : `${bucket}/${folder}`;
     const isNew = this.#isMissing(below);
     // Synchronous, so that no other request runs between the check and the change.
-    const replaced = withParent(() =>
+    const replaced = withParent(check, () =>
       withFolder(this.#fd, below, isNew, (fd) => {
         const path = inFolder(fd, name);
-        const version = versionAt(path);
-        check(version);
+        const version = checkReplaced(path, check);
         moveTo(path, file);
         return version !== undefined;
       }),
@@ -217,23 +212,22 @@ export class ObjectFolder {
     }
   }
 
-  /** The version of an object. Undefined if there is none. Throws if something else has its name. */
-  version(bucket: string, key: string): Version | undefined {
+  /** Refuses a change as replace() does, before the bytes travel. */
+  checkReplace(bucket: string, key: string, check: CheckVersion): void {
     const [folder, name] = splitKey(key);
     this.checkBucket(bucket);
     const below = folder === '' ? bucket : `${bucket}/${folder}`;
-    if (this.#isMissing(below)) return undefined;
-    return withParent(() =>
-      withFolder(this.#fd, below, false, (fd) => versionAt(inFolder(fd, name))),
+    if (this.#isMissing(below)) {
+      check(undefined);
+      return;
+    }
+    withParent(check, () =>
+      withFolder(this.#fd, below, false, (fd) => checkReplaced(inFolder(fd, name), check)),
     );
   }
 
   /** Removes an object, and the folders that are empty then. Does nothing if there is none. */
-  async remove(
-    bucket: string,
-    key: string,
-    check: (version: Version | undefined) => void,
-  ): Promise<void> {
+  async remove(bucket: string, key: string, check: CheckVersion): Promise<void> {
     let [folder, name] = splitKey(key);
     this.checkBucket(bucket);
     const below = this.openFolder(bucket, folder);

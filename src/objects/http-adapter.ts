@@ -113,6 +113,9 @@ const wholeOf = (length: number) =>
 /** The requests of a connection that wait for the answer to the one before them. */
 const pipelines = new WeakMap<Socket, (() => void)[]>();
 
+/** Whether a request of a connection has no answer yet. */
+export const isAnswering = (socket: Socket): boolean => pipelines.has(socket);
+
 /**
  * Answers a request, after those that its connection has sent before. node:http hands over all that a client sends without
  * waiting for answers, which would else have a file and an answer in memory for each.

@@ -19,6 +19,7 @@ import {
   isFresh,
   type Range,
   rangeOf,
+  type Version,
 } from './versions.js';
 
 /** The parts of a server that its requests use. */
@@ -126,12 +127,13 @@ export async function putObject(
 ): Promise<ObjectResponse> {
   const { fields } = request;
   if (fields[COPY] !== undefined) throw new ObjectError('NotImplemented', { detail: COPY });
-  checkChange(fields, folder.version(bucket, key)); // before the bytes travel
+  const check = (replaced: Version | undefined) => checkChange(fields, replaced);
+  folder.checkReplace(bucket, key, check); // before the bytes travel
   const file = await folder.own.create();
   try {
     const upload = await receiveUpload(request, file, fabric);
     const version = await folder.finish(file, storedText(upload));
-    await folder.replace(file, bucket, key, (replaced) => checkChange(fields, replaced));
+    await folder.replace(file, bucket, key, check);
     return { status: 200, fields: { etag: etagOf(version), ...checksumFields(upload) } };
   } finally {
     await folder.own.discard(file);
@@ -148,6 +150,6 @@ export async function deleteObject(
   { bucket, key }: Target,
   { folder }: Store,
 ): Promise<ObjectResponse> {
-  await folder.remove(bucket, key, (version) => checkExpected(fields, version));
+  await folder.remove(bucket, key, (version) => checkChange(fields, version));
   return { status: 204, fields: {} };
 }

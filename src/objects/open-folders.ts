@@ -66,25 +66,32 @@ export const versionOf = (stats: { size: bigint; mtimeNs: bigint; ino: bigint })
   inode: Number(stats.ino),
 });
 
-/** The version of the object at a path. Undefined if there is nothing. Throws if there is something else. */
-export function versionAt(path: string): Version | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  if (stats && !stats.isFile()) throw new ObjectError('KeyConflict');
-  return stats && versionOf(stats);
-}
-
-/** The same. Something else counts as nothing. */
+/** The version of the object at a path. Undefined if there is nothing, or something else. */
 export function objectAt(path: string): Version | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return stats?.isFile() ? versionOf(stats) : undefined;
 }
 
-/** An object, a link or the like that stands where a folder of a key should be is a conflict. */
-export function withParent<T>(use: () => T): T {
+/** Throws if the version is not the one that a request expects. */
+export type CheckVersion = (version: Version | undefined) => void;
+
+/** Checks what a change would replace. A folder, a link or the like is no object, and the key of none. */
+export function checkReplaced(path: string, check: CheckVersion): Version | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  const version = stats?.isFile() ? versionOf(stats) : undefined;
+  check(version);
+  if (stats && version === undefined) throw new ObjectError('KeyConflict');
+  return version;
+}
+
+/** Calls `use`. An object, a link or the like that stands where a folder of a key should be is a conflict. */
+export function withParent<T>(check: CheckVersion, use: () => T): T {
   try {
     return use();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw code === 'ENOTDIR' || code === 'ELOOP' ? new ObjectError('KeyConflict') : error;
+    if (code !== 'ENOTDIR' && code !== 'ELOOP') throw error;
+    check(undefined);
+    throw new ObjectError('KeyConflict');
   }
 }

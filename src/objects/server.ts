@@ -18,6 +18,7 @@ import { watchFreedMemory } from '../engine/freed-memory.js';
 import { type ClientsOptions, checkClientsOptions } from '../http/clients.js';
 import { TransferEngine } from '../transfer/index.js';
 import { Channels } from './channel-server.js';
+import { ConnectionLimit } from './connection-limit.js';
 import { ServerFabric } from './fabric.js';
 import { ObjectFolder } from './folder.js';
 import { answerHttp, IDLE } from './http-adapter.js';
@@ -34,10 +35,6 @@ const LIMITS = {
   requestTimeout: 0, // no limit, because large bodies take long
   keepAliveTimeout: IDLE,
 };
-const MAX_CONNECTIONS = 1000;
-/** Places that idle channels leave free: node:net ends a connection that finds none. */
-const FREE = 50;
-
 const KEEP_UPLOADS = 7 * 24 * 3_600_000; // ms
 /** How often a server looks for what was left behind, in milliseconds. */
 const SWEEP = { min: 1000, max: 3_600_000 };
@@ -54,7 +51,8 @@ export interface ObjectServerOptions extends ClientsOptions {
   readonly durable?: boolean;
   /**
    * Milliseconds after its creation or its last part, after which a multipart upload that was neither completed nor aborted is
-   * removed, unless a part is arriving. The server looks for such uploads when it starts and every hour. Default: a week.
+   * removed, unless a part is arriving. The server looks for such uploads when it starts and every hour, or every `keepUploads` if
+   * that is shorter, but at most once a second. Default: a week.
    */
   readonly keepUploads?: number;
   /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
@@ -126,17 +124,7 @@ export class ObjectServer {
     sweep();
     this.#unwatchMemory = watchFreedMemory();
     if (server) return;
-    this.#limitConnections();
-  }
-
-  #limitConnections(): void {
-    this.http.maxConnections = MAX_CONNECTIONS;
-    this.http.on('connection', () =>
-      this.http.getConnections((_error, count) => {
-        if (count > MAX_CONNECTIONS - FREE) this.#channels.makeRoom();
-        if (count >= MAX_CONNECTIONS) this.#channels.endLeaving();
-      }),
-    );
+    this.#channels.limit = new ConnectionLimit(this.http, this.#channels);
     this.http.setTimeout(IDLE, (socket) => ifStillIdle(socket, () => socket.destroy()));
   }
 

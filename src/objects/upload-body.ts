@@ -7,38 +7,14 @@ import type { ServerFabric } from './fabric.js';
 import { wholeNumber } from './keys.js';
 import type { NewFile } from './own-files.js';
 import { iterate, type ObjectRequest } from './request.js';
+import { checkHeaders, checksumsIn, HEADERS } from './s3-checksums.js';
 import type { Fields } from './versions.js';
-
-const CRC32C = 'x-amz-checksum-crc32c';
-
-/** The names of S3, and those of this package. */
-const HEADERS: ReadonlyMap<string, UploadAlgorithm> = new Map([
-  ['x-amz-checksum-crc64nvme', 'crc64nvme'],
-  ['x-amz-checksum-sha256', 'sha256'],
-  ['x-amz-checksum-sha1', 'sha1'],
-  ['x-amz-checksum-crc32', 'crc32'],
-  ['content-md5', 'md5'],
-]);
-
-const noCrc32c = () =>
-  new ObjectError('NotImplemented', { detail: 'the server does not compute CRC-32C' });
-
-/** The checksums in header fields, in base64. */
-export function checksumsIn(fields: Fields): Map<UploadAlgorithm, string> {
-  if (fields[CRC32C] !== undefined) throw noCrc32c();
-  const found = new Map<UploadAlgorithm, string>();
-  for (const [header, algorithm] of HEADERS) {
-    const value = fields[header];
-    if (value !== undefined) found.set(algorithm, value);
-  }
-  return found;
-}
 
 /** The checksums that follow the body. */
 function announcedIn(fields: Fields): Set<string> {
   const list = fields['x-amz-trailer']?.toLowerCase().split(',') ?? [];
   const names = new Set(list.map((name) => name.trim()));
-  if (names.has(CRC32C)) throw noCrc32c();
+  checkHeaders(names);
   for (const name of names)
     if (!HEADERS.has(name) || !name.startsWith('x-amz-'))
       throw new ObjectError('InvalidRequest', { detail: 'x-amz-trailer has an unknown name' });
@@ -95,32 +71,37 @@ export interface Upload {
   readonly checksums: ReadonlyMap<UploadAlgorithm, string>;
 }
 
-/** Writes the bytes of a request into a file, from `start`, and checks them. */
+/**
+ * Writes the bytes of a request into a file, and checks them.
+ *
+ * @param checkAlgorithms refuses the algorithms of the checksums that the request has, before its bytes travel.
+ */
 export async function receiveUpload(
   request: ObjectRequest,
   { handle }: NewFile,
   fabric: ServerFabric | undefined,
-  start = 0,
+  checkAlgorithms: (algorithms: Iterable<UploadAlgorithm>) => void = () => {},
 ): Promise<Upload> {
   const { fields } = request;
   const checksums = checksumsIn(fields);
   const trailers = { announced: announcedIn(fields), received: new Map<string, string>() };
   const sent = [...HEADERS.keys()].filter((name) => fields[name] !== undefined);
-  checkNamed(fields, new Set([...sent, ...trailers.announced]));
+  const names = new Set([...sent, ...trailers.announced]);
+  checkNamed(fields, names);
+  checkAlgorithms([...names].map((name) => HEADERS.get(name) as UploadAlgorithm));
   const payload = payloadHashIn(fields);
   const declared = decodedLengthOf(fields);
   const moved = await fabric?.withClient(request, 'read', async (client) => {
     if (client === undefined) return undefined;
-    await request.quietly(() => fabric.receive(handle, start, client, request.signal));
+    await request.quietly(() => fabric.receive(handle, client, request.signal));
     return client.length;
   });
-  const length = moved ?? (await writeBody(handle, start, bodyOf(request, trailers)));
+  const length = moved ?? (await writeBody(handle, bodyOf(request, trailers)));
   if (declared !== undefined && declared !== length)
     throw new ObjectError('InvalidArgument', { detail: `the body has ${length} bytes` });
   addTrailers(checksums, trailers);
   await request.quietly(async () => {
-    const compute = (algorithm: UploadAlgorithm) =>
-      checksumOfFile(algorithm, handle.fd, start, start + length);
+    const compute = (algorithm: UploadAlgorithm) => checksumOfFile(algorithm, handle.fd, 0, length);
     for (const [algorithm, expected] of checksums)
       checkSame(algorithm, expected, await compute(algorithm));
     if (payload === undefined) return;
@@ -149,13 +130,12 @@ function bodyOf({ body, fields }: ObjectRequest, trailers: Trailers) {
 
 async function writeBody(
   handle: NewFile['handle'],
-  start: number,
   body: AsyncIterable<Uint8Array> | Uint8Array,
 ): Promise<number> {
-  let at = start;
+  let at = 0;
   for await (const chunk of body instanceof Uint8Array ? [body] : body) {
     await writeAll(handle, chunk, at);
     at += chunk.length;
   }
-  return at - start;
+  return at;
 }

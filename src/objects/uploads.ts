@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, lstatSync, renameSync } from 'node:fs';
 import { type FileHandle, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
-import { CombinedCrc } from './checksums.js';
+import { CombinedCrc, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
 import { type NewFile, namesIn } from './own-files.js';
+import type { S3Algorithm, UploadChecksums } from './s3-checksums.js';
 import { storedChecksums, storedText } from './stored-checksums.js';
 import { ifPresent } from './system-errors.js';
 import type { Upload } from './upload-body.js';
@@ -22,6 +23,21 @@ export interface UploadTarget {
   readonly key: string;
 }
 
+/** What is stored of an upload. */
+interface StoredUpload extends UploadTarget {
+  readonly checksums?: UploadChecksums | undefined;
+}
+
+/** What the parts of an upload are together. */
+export interface JoinedParts {
+  /** Bytes. */
+  readonly size: number;
+  /** The CRC-64/NVME, if those of all parts are known. */
+  readonly crc: string | undefined;
+  /** The checksums of the parts for each algorithm that was asked for. */
+  readonly checksums: ReadonlyMap<S3Algorithm, readonly string[]>;
+}
+
 const nameOf = (id: string): string => `uploads/${id}`;
 
 export class Uploads {
@@ -33,8 +49,8 @@ export class Uploads {
     this.#folder = folder;
   }
 
-  async create(target: UploadTarget): Promise<string> {
-    this.#folder.checkBucket(target.bucket);
+  async create({ bucket, key, checksums }: StoredUpload): Promise<string> {
+    const target: StoredUpload = { bucket, key, checksums };
     const id = randomUUID();
     const { own } = this.#folder;
     const path = own.at(nameOf(id));
@@ -48,20 +64,29 @@ export class Uploads {
     return id;
   }
 
-  /** The path of the folder of an upload. */
-  async #find(id: string, { bucket, key }: UploadTarget): Promise<string> {
+  /** The path of the folder of an upload, and the checksums that it was created for. */
+  async #find(id: string, { bucket, key }: UploadTarget) {
     if (!ID.test(id)) throw new ObjectError('NoSuchUpload');
     const path = this.#folder.own.at(nameOf(id));
     const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
     const target = text === undefined ? undefined : JSON.parse(text);
     if (target?.bucket !== bucket || target?.key !== key) throw new ObjectError('NoSuchUpload');
-    return path;
+    return { path, checksums: (target as StoredUpload).checksums };
   }
 
-  /** Keeps an upload while a part arrives, however long that takes. */
-  async receiving<T>(id: string, target: UploadTarget, work: () => Promise<T>): Promise<T> {
-    await this.#find(id, target);
-    return this.#using(id, work);
+  /** Keeps an upload while a part arrives, however long that takes. `work` gets the checksums that it was created for. */
+  async receiving<T>(
+    id: string,
+    target: UploadTarget,
+    work: (checksums: UploadChecksums | undefined) => Promise<T>,
+  ): Promise<T> {
+    const { checksums } = await this.#find(id, target);
+    return this.#using(id, () => work(checksums));
+  }
+
+  /** The checksums that an upload was created for. */
+  async checksumsOf(id: string, target: UploadTarget): Promise<UploadChecksums | undefined> {
+    return (await this.#find(id, target)).checksums;
   }
 
   /** An upload is not too old while it is used, and later counts as used now. */
@@ -85,7 +110,7 @@ export class Uploads {
     file: NewFile,
     upload: Upload,
   ): Promise<string> {
-    const path = await this.#find(id, target);
+    const { path } = await this.#find(id, target);
     const version = await this.#folder.finish(file, storedText(upload), false);
     try {
       renameSync(file.path, `${path}/${number}`);
@@ -99,38 +124,52 @@ export class Uploads {
   /**
    * Writes the parts into a file, in order.
    *
-   * @returns the CRC-64/NVME of all of them, if those of all are known.
+   * @param algorithms of the checksums of the parts that the result has.
+   * @throws ObjectError InvalidPart if the list has another checksum than the bytes of a part.
    */
   async join(
     id: string,
     target: UploadTarget,
     parts: readonly ListedPart[],
+    algorithms: readonly S3Algorithm[],
     into: FileHandle,
-  ): Promise<string | undefined> {
+  ): Promise<JoinedParts> {
     await this.#find(id, target);
     if (parts.some(({ number }, i) => i > 0 && number <= (parts[i - 1] as ListedPart).number))
       throw new ObjectError('InvalidPartOrder');
-    return this.#using(id, () => this.#join(id, target, parts, into));
+    return this.#using(id, () => this.#join(id, target, parts, algorithms, into));
   }
 
   async #join(
     id: string,
     target: UploadTarget,
     parts: readonly ListedPart[],
+    algorithms: readonly S3Algorithm[],
     into: FileHandle,
-  ): Promise<string | undefined> {
+  ): Promise<JoinedParts> {
     const all = new CombinedCrc();
     let isKnown = true;
-    let at = 0;
+    let size = 0;
+    const checksums = new Map(algorithms.map((each) => [each, [] as string[]]));
     for (const listed of parts) {
       const part = await this.#openPart(id, target, listed);
-      await append(part, into, at);
-      at += part.size;
-      const crc = storedChecksums(part).get('crc64nvme');
+      const stored = storedChecksums(part);
+      try {
+        const checksumOf = async (algorithm: S3Algorithm) =>
+          stored.get(algorithm) ?? (await checksumOfFile(algorithm, part.fd, 0, part.size));
+        for (const [algorithm, value] of listed.checksums)
+          checkListed(listed, algorithm, value, await checksumOf(algorithm));
+        for (const [algorithm, values] of checksums) values.push(await checksumOf(algorithm));
+        await append(part, into, size);
+      } finally {
+        if (part.fd >= 0) closeSync(part.fd);
+      }
+      size += part.size;
+      const crc = stored.get('crc64nvme');
       if (crc === undefined) isKnown = false;
       else all.add(crc, part.size);
     }
-    return isKnown ? all.text : undefined;
+    return { size, crc: isKnown ? all.text : undefined, checksums };
   }
 
   async #openPart(
@@ -154,7 +193,7 @@ export class Uploads {
 
   /** Ends an upload. Parts that arrive at the same time get NoSuchUpload, and nothing of them stays. */
   async remove(id: string, target: UploadTarget): Promise<void> {
-    const path = await this.#find(id, target);
+    const { path } = await this.#find(id, target);
     if (!(await this.#folder.own.removeFolder(path))) throw new ObjectError('NoSuchUpload');
   }
 
@@ -183,19 +222,25 @@ async function touch(path: string): Promise<void> {
   await utimes(path, now, now).catch(() => {});
 }
 
-/** Copies a part, and closes it. */
+function checkListed(
+  { number }: ListedPart,
+  algorithm: S3Algorithm,
+  listed: string,
+  actual: string,
+): void {
+  if (listed === actual) return;
+  const detail = `the ${algorithm} of part ${number} is ${actual}, not ${listed}`;
+  throw new ObjectError('InvalidPart', { detail });
+}
+
+/** Copies a part. */
 async function append({ fd, size }: OpenObject, into: FileHandle, at: number): Promise<void> {
-  if (fd < 0) return; // it is empty
   const buffer = Buffer.allocUnsafe(Math.min(COPY, size));
-  try {
-    for (let done = 0; done < size; ) {
-      const bytes = buffer.subarray(0, Math.min(COPY, size - done));
-      if ((await readAll(fileOf(fd), bytes, done)) < bytes.length)
-        throw new ObjectError('InvalidPart', { detail: 'the file of a part has become shorter' });
-      await writeAll(into, bytes, at + done);
-      done += bytes.length;
-    }
-  } finally {
-    closeSync(fd);
+  for (let done = 0; done < size; ) {
+    const bytes = buffer.subarray(0, Math.min(COPY, size - done));
+    if ((await readAll(fileOf(fd), bytes, done)) < bytes.length)
+      throw new ObjectError('InvalidPart', { detail: 'the file of a part has become shorter' });
+    await writeAll(into, bytes, at + done);
+    done += bytes.length;
   }
 }

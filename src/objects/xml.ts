@@ -1,5 +1,6 @@
 // The XML of S3: answers are written, and one request is read, which is flat.
 import { ObjectError } from './errors.js';
+import { listedChecksums, type S3Algorithm } from './s3-checksums.js';
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -97,6 +98,8 @@ export const MAX_PARTS = 10_000;
 export interface ListedPart {
   readonly number: number;
   readonly etag: string;
+  /** In base64. */
+  readonly checksums: ReadonlyMap<S3Algorithm, string>;
 }
 
 /** The parts of a CompleteMultipartUpload. */
@@ -113,7 +116,7 @@ export function partsOf(xml: string): ListedPart[] {
     const [etag] = textsOf(part, 'ETag');
     if (number === undefined || !/^\d{1,5}$/.test(number) || etag === undefined)
       throw new ObjectError('MalformedXML');
-    return { number: Number(number), etag };
+    return { number: Number(number), etag, checksums: listedChecksums(part) };
   });
   if (parts.length === 0) throw new ObjectError('MalformedXML');
   return parts;

@@ -179,6 +179,7 @@ async function toServer(switches, piece, bytes) {
   let closes = 0;
   const channel = new Channel(service, socket, '', memory, {
     used: () => {},
+    idle: () => {},
     closed: () => {
       closes += 1;
     },

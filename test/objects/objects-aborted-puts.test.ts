@@ -1,9 +1,11 @@
 // put() of a stream that is aborted leaves no multipart upload, whenever the signal comes.
+import { EventEmitter, once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { released } from 'libfabric';
+import { expect, onTestFinished, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
-import { MIB, serve, TCP } from '../support/object-stores.js';
+import { MIB, openEngine, serve, TCP } from '../support/object-stores.js';
 import { settle } from '../support/settle.js';
 
 const enough = new Error('enough');
@@ -61,4 +63,47 @@ test.each([
   }
   await expect.poll(() => uploadsIn(root), { timeout: HANG_MS }).toEqual([]);
   await expect(client.head('a')).rejects.toMatchObject({ code: 'NoSuchKey' });
+});
+
+test('over the fabric, an aborted put() rejects at once, and released() tells when its memory is free', async () => {
+  const asked = new EventEmitter();
+  let end = () => {};
+  const ended = new Promise<boolean>((resolve) => {
+    end = () => resolve(true);
+  });
+  const { root, connect } = await serve(TCP, {
+    authorize: ({ method, key }) => {
+      asked.emit('request');
+      return method === 'PUT' && key === 'a' ? ended : true;
+    },
+  });
+  onTestFinished(end);
+  const engine = await openEngine(TCP);
+  const client = await connect({ engine });
+  await client.put('b', 'bytes');
+  const memory = await engine.allocate(2 * MIB);
+  const bodies = [
+    memory,
+    memory.slice(0, MIB),
+    new Uint8Array(2 * MIB),
+    new Blob(['x'.repeat(MIB)]),
+  ];
+  const ends: Promise<void>[] = [];
+  for (const body of bodies) {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const reached = once(asked, 'request');
+    let error: unknown;
+    client.put('a', body, { signal: controller.signal }).catch((given) => {
+      error = given;
+    });
+    await reached;
+    controller.abort(reason);
+    await new Promise(setImmediate); // it waits for nothing that takes longer
+    expect(error).toBe(reason);
+    ends.push(released(reason));
+  }
+  await settle(Promise.all(ends));
+  await settle(memory.close());
+  expect(readdirSync(join(root, 'b'))).toEqual(['b']);
 });

@@ -179,6 +179,71 @@ test('a key cannot be an object and a folder', async () => {
   await expect(client.put('a/b', '1')).rejects.toMatchObject(conflict);
 });
 
+test('conditions on a key that is no object count as those of a missing object; its PUT is a conflict', async () => {
+  const { root, folder, port, connect } = await prepared();
+  const client = await connect();
+  await client.put('a/b', '1');
+  symlinkSync('a/b', join(folder, 'link'));
+  const send = async (method: string, path: string, headers = {}, body = '') => {
+    const url = `http://127.0.0.1:${port}/b/${path}`;
+    const response = await fetch(url, { method, headers, ...(method.startsWith('P') && { body }) });
+    return { status: response.status, text: await response.text() };
+  };
+  const status = async (...request: Parameters<typeof send>) => (await send(...request)).status;
+  const { text } = await send('POST', 'c?uploads');
+  const [, id] = /<UploadId>(.*)<\/UploadId>/.exec(text) ?? [];
+  const part = await fetch(`http://127.0.0.1:${port}/b/c?partNumber=1&uploadId=${id}`, {
+    method: 'PUT',
+    body: '2',
+  });
+  await client.put('c/d', '1');
+  const listed = `<Part><PartNumber>1</PartNumber><ETag>${part.headers.get('etag')}</ETag></Part>`;
+  for (const [key, get] of [
+    ['a', 404], // a folder
+    ['a/b/c', 404], // below an object
+    ['link', 404],
+    ['link/c', 404],
+    ['none', 404],
+    ['none/c', 404],
+  ] as const) {
+    const put = key.startsWith('none') ? 200 : 409;
+    for (const [headers, changed, read, removed] of [
+      [{ 'if-match': '*' }, 404, get, 404],
+      [{ 'if-match': '"x"' }, 404, get, 404],
+      [{ 'if-none-match': '"x"' }, put, get, 204],
+      [{ 'if-none-match': '*' }, put, get, 204],
+      [{}, put, get, 204],
+    ] as const) {
+      const got: number[] = [];
+      for (const method of ['GET', 'HEAD', 'DELETE', 'PUT'])
+        got.push(await status(method, key, headers));
+      expect([key, headers, got]).toEqual([key, headers, [read, read, removed, changed]]);
+      if (changed === 200) await client.delete(key);
+    }
+    expect([key, await status('POST', `${key}?uploads`)]).toEqual([key, put]);
+  }
+  const complete = (headers = {}) => status('POST', `c?uploadId=${id}`, headers, listed);
+  expect(await complete({ 'if-match': '*' })).toBe(404);
+  expect(await complete({ 'if-none-match': '*' })).toBe(409);
+  expect(await complete()).toBe(409);
+  expect([readdirSync(folder).sort(), temporaryIn(root)]).toEqual([['a', 'c', 'link'], []]);
+  await client.delete('c/d');
+  expect(await complete()).toBe(200);
+});
+
+test('delete() heeds both conditions', async () => {
+  const { connect } = await prepared();
+  const client = await connect();
+  const { etag } = await client.put('a', '1');
+  const failed = { code: 'PreconditionFailed', status: 412 };
+  for (const ifNoneMatch of [etag, '*'])
+    await expect(client.delete('a', { ifNoneMatch })).rejects.toMatchObject(failed);
+  await expect(client.delete('a', { ifMatch: '"x"' })).rejects.toMatchObject(failed);
+  await client.delete('a', { ifNoneMatch: '"x"' });
+  await expect(client.head('a')).rejects.toMatchObject({ code: 'NoSuchKey' });
+  await client.delete('a', { ifNoneMatch: '*' });
+});
+
 test('buckets are the folders of the root', async () => {
   const { root, answer, connect } = await prepared();
   const client = await connect();

@@ -32,7 +32,9 @@ describe.each([
       await settle(client.put('a', body, { checksum: 'crc64nvme' }));
       expect(same((await client.get('a')).bytes, expected)).toBe(true);
     };
+    await file.read(Buffer.alloc(3)); // the position is not used, and stays
     await check(file, LONG);
+    expect((await file.read(Buffer.alloc(1))).buffer[0]).toBe(LONG[3]);
     await check({ file, start: 5, end: 100 }, LONG.subarray(5, 100));
     await check({ file, start: MIB }, LONG.subarray(MIB));
     await check(blob, LONG);

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { countAsHandled } from '../../base/cancellation.js';
 import { checkBytes } from '../../base/checks.js';
 import { invalidArgType, invalidState } from '../../base/errors.js';
@@ -51,7 +52,7 @@ export function sourceOf(name: string, given: StreamSource, kind = KIND): ByteSo
   if (!isObject || given instanceof Uint8Array) throw invalidArgType(name, kind.expected, given);
   if (isFileRange(given)) return new FileSource(name, checkFileRange(name, given));
   if (isInstance(given, Blob)) return new BlobSource(given);
-  const iteration = iterationOf(given);
+  const iteration = iterationOf(name, given);
   if (iteration === undefined) throw invalidArgType(name, kind.expected, given);
   return new PartsSource(`a part of ${name}`, iteration, kind);
 }
@@ -66,19 +67,41 @@ interface Destroyable {
   destroy(): void;
 }
 
+const wasRead = (name: string) =>
+  invalidState(`${name} was read to its end before the call: it has no bytes left`);
+
 // The iterators of streams end only after the part that they wait for.
-function iterationOf(given: object): Iteration | undefined {
+function iterationOf(name: string, given: object): Iteration | undefined {
   const { destroy, getReader } = given as Partial<Destroyable & ReadableStream<Uint8Array>>;
-  if (destroy === undefined && typeof getReader === 'function') {
-    const reader = (given as ReadableStream<Uint8Array>).getReader();
-    const next = () => reader.read() as Promise<IteratorResult<Uint8Array>>;
-    return { next, cancel: (reason) => reader.cancel(reason) };
-  }
-  const parts = given as Partial<AsyncIterable<Uint8Array> & Iterable<Uint8Array>>;
-  const iterator = parts[Symbol.asyncIterator]?.() ?? parts[Symbol.iterator]?.();
+  if (destroy === undefined && typeof getReader === 'function')
+    return iterationOfWeb(name, given as ReadableStream<Uint8Array>);
+  if ((given as Partial<Readable>).readableEnded === true) throw wasRead(name);
+  const iterator = iteratorOf(given);
   if (typeof iterator?.next !== 'function') return undefined;
   const cancel = () => (destroy === undefined ? iterator.return?.() : destroy.call(given));
   return { next: () => iterator.next(), cancel };
+}
+
+function iterationOfWeb(name: string, stream: ReadableStream<Uint8Array>): Iteration {
+  let isUsed = Readable.isDisturbed(stream as never);
+  const reader = stream.getReader();
+  const next = async () => {
+    const found = (await reader.read()) as IteratorResult<Uint8Array>;
+    if (found.done && isUsed) throw wasRead(name);
+    isUsed = false;
+    return found;
+  };
+  return { next, cancel: (reason) => reader.cancel(reason) };
+}
+
+type Parts = Partial<Set<Uint8Array> & AsyncIterable<Uint8Array>>;
+
+/** What has entries, such as a Map or FormData, has no parts, also if it is empty. */
+function iteratorOf(given: Parts): AsyncIterator<Uint8Array> | Iterator<Uint8Array> | undefined {
+  const { [Symbol.asyncIterator]: later, [Symbol.iterator]: now, entries, values } = given;
+  if (typeof later === 'function') return later.call(given);
+  const hasEntries = typeof entries === 'function' && now !== values;
+  return typeof now === 'function' && !hasEntries ? now.call(given) : undefined;
 }
 
 /** Bytes that come in parts of any length. */

@@ -56,14 +56,14 @@ export class MemoryFolder {
     return VERSION;
   }
   async replace(_file, bucket, key, check) {
-    check(this.version(bucket, key));
+    this.checkReplace(bucket, key, check);
   }
-  version(bucket, key) {
+  checkReplace(bucket, key, check) {
     this.checkBucket(bucket);
-    return key === 'a' ? VERSION : undefined;
+    check(key === 'a' ? VERSION : undefined);
   }
   async remove(bucket, key, check) {
-    check(this.version(bucket, key));
+    this.checkReplace(bucket, key, check);
   }
 }
 
