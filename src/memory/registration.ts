@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { asCancellation } from '../base/cancellation.js';
 import {
   allBytesOf,
   checkByteLength,
@@ -8,7 +9,7 @@ import {
   refuseUnusable,
 } from '../base/checks.js';
 import { endsWith } from '../base/ends.js';
-import { invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
+import { closed, FabricError, invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
 import type { MrAccess } from '../base/flags.js';
 import { isArray } from '../base/objects.js';
 import { bytesOf, isBufferView, lengthOf } from '../base/views.js';
@@ -58,7 +59,7 @@ export async function register(
   refuseUnsteady(bytes.buffer, 'buffer');
   const host = hostBytesOf(bytes); // the native side holds this memory from now on
   const registering = async () => {
-    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, false));
+    const region = await ofOpen(native.memoryRegister(engine.handle, bytes, rights, false));
     return orForget(engine, region, () => new MemoryRegion(engine, region, host, rights));
   };
   return orClosed(registering(), wait);
@@ -73,11 +74,21 @@ function registerDevice(
   const { memory, access } = checkDeviceMemory('memory', given);
   const wait = checkWait(options);
   const registering = async () => {
-    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights));
+    const region = await ofOpen(native.memoryRegisterDevice(engine.handle, memory, rights));
     const device = { length: memory.length, access };
     return orForget(engine, region, () => new MemoryRegion(engine, region, device, rights));
   };
   return orClosed(registering(), wait);
+}
+
+/** Awaits a registration. If the domain is closed first, it is refused as it is afterwards. */
+async function ofOpen<R extends NativeRegion>(registering: Promise<R>): Promise<R> {
+  try {
+    return await offLoop(registering);
+  } catch (error) {
+    const isOvertaken = FabricError.is(error) && error.code === 'FI_ECANCELED';
+    throw isOvertaken ? asCancellation(closed('the domain')) : error;
+  }
 }
 
 /** How to allocate memory, checked, for the native side. */
@@ -106,7 +117,7 @@ export async function allocate(
   const allocation = { length, ...checkAllocation(checkObject('options', options)) };
   const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
-    const region = await offLoop(native.memoryAllocate(engine.handle, rights, allocation));
+    const region = await ofOpen(native.memoryAllocate(engine.handle, rights, allocation));
     return orForget(engine, region, () => {
       const host = { buffer: region.buffer, start: 0, length };
       return new MemoryRegion(engine, region, host, rights, region.hugePages);
