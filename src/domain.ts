@@ -197,8 +197,8 @@ export class Domain {
    * Memory of a GPU or another device is registered by fi_mr_regattr: see {@link DeviceMemory}.
    *
    * @throws FabricError with the code of fi_mr_reg(3): FI_ENOMEM, FI_EOPNOTSUPP, FI_EFAULT; for
-   * device memory also FI_ENOSYS, FI_EBADF or FI_EINVAL; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the domain is closed first.
-   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
+   * device memory also FI_ENOSYS, FI_EBADF or FI_EINVAL; FI_ETIMEDOUT after `options.timeout`.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed, before the call or during it.
    */
   register(
     buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
@@ -217,7 +217,7 @@ export class Domain {
    * @throws FabricError as register() does; FI_ENOMEM if there is not enough memory.
    * @throws RangeError ERR_OUT_OF_RANGE for more than `buffer.constants.MAX_LENGTH` bytes: 4 GiB with
    * Node.js 20.
-   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed, before the call or during it.
    */
   allocate(
     length: number,

@@ -220,11 +220,21 @@ struct PathError {
 
 // The state of the paths to a peer, shared by all threads.
 struct PathHealth {
-  explicit PathHealth(size_t rails) : states(rails), inFlight(rails) {}
+  explicit PathHealth(size_t rails) : states(rails), inFlight(rails), gaps(rails) {}
+
+  // The longest gap that any path to the peer has shown. A link of the peer may be full for all.
+  Clock::duration longestGap() const {
+    Clock::duration longest{};
+    for (const auto& gap : gaps) {
+      longest = std::max(longest, Clock::duration(gap.load(std::memory_order_relaxed)));
+    }
+    return longest;
+  }
 
   // By rail of this side:
   std::vector<std::atomic<PathState>> states;
   std::vector<std::atomic<uint32_t>> inFlight;  // slices
+  std::vector<std::atomic<Clock::rep>> gaps;    // Path::longestGap(), 0 while it is not used
   std::atomic<uint64_t> arrivals{0};            // slices, over all rails
   // Under the mutex of the engine:
   PathError error;  // the provider's error, since a path was last up

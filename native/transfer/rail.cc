@@ -150,10 +150,12 @@ bool Rail::mayHelp(const Transfer& transfer, Clock::time_point now) const {
   return std::all_of(owner_->rails.begin(), owner_->rails.end(), isFull);
 }
 
-// The time after which a slice of another rail is late.
-Clock::duration Rail::lateAfter() const {
-  if (usual_ == Clock::duration{}) return settings_.stall;
-  return std::max<Clock::duration>(kLate * usual_, kLeastLate);
+// The time after which a slice of another rail to the peer is late. It may wait for its turn on a
+// link that is full.
+Clock::duration Rail::lateAfter(const Peer& peer) const {
+  if (usual_ == Clock::duration{}) return firstStallTime(peer);
+  const Clock::duration usual = std::max(usual_, peer.health.longestGap());
+  return std::max<Clock::duration>(kLate * usual, kLeastLate);
 }
 
 // Posts the next slice of a transfer. Returns false if there is none, or no room for it.
@@ -163,7 +165,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   if (path.isFull(now) || !path.open(now) || !mayHelp(*transfer, now)) return false;
   uint32_t slice = transfer->take();
   if (slice == Transfer::kNone && inFlight_ == 0 && !transfer->order.repeats) {
-    slice = transfer->takeLate(lateAfter(), now);
+    slice = transfer->takeLate(lateAfter(*transfer->order.peer), now);
   }
   if (slice == Transfer::kNone) return false;
   const uint32_t number = ops_.add();
@@ -181,7 +183,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
     path.full(now);
-    if (path.refused(now, settings_.stall)) {
+    if (isRefused(*transfer->order.peer, path, now)) {
       leavePath(*transfer->order.peer, path, now, "the provider takes no slices");
     }
   } else if (ret == -FI_EFAULT) {  // start() has checked the range

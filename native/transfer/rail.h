@@ -144,7 +144,7 @@ class Rail final : public EngineClient {
   }
   unsigned postSlices(Clock::time_point now);
   bool mayHelp(const Transfer& transfer, Clock::time_point now) const;
-  Clock::duration lateAfter() const;
+  Clock::duration lateAfter(const Peer& peer) const;
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
   bool copyNext(Transfer& transfer, Clock::time_point now);
   bool copySlice(const Order& order, const Slice& slice);
@@ -170,11 +170,14 @@ class Rail final : public EngineClient {
   void fitWindow(Clock::duration took, uint32_t length);
   void findOldest(Clock::time_point now);
   Clock::time_point turnSince(const Peer& peer) const;
+  Clock::time_point turnSince(const InFlight& op) const;
   bool isStalled(const Peer& peer, Clock::time_point now) const;
   bool mustLeave(const InFlight& op, Clock::time_point now) const;
   bool isLost(const InFlight& op, Clock::time_point now) const;
   bool hasBetterPath(const InFlight& op, Clock::time_point now) const;
-  Clock::duration stallTime(const Path& path) const;
+  Clock::duration stallTime(const Peer& peer) const;
+  Clock::duration firstStallTime(const Peer& peer) const;
+  bool isRefused(const Peer& peer, Path& path, Clock::time_point now) const;
   void leave(InFlight& op);
   void checkStalls(Clock::time_point now);
   void leavePath(Peer& peer, Path& path, Clock::time_point now, const char* why);
@@ -211,6 +214,7 @@ class Rail final : public EngineClient {
   const Peer* oldest_ = nullptr;
   Clock::time_point oldestSince_{};
   Clock::time_point lastArrival_{};  // of a slice
+  uint64_t newestArrival_ = 0;       // the order of the newest slice that has arrived
   uint64_t copied_ = 0;              // bytes, in this turn
   uint64_t wakeUps_ = 0;             // of the event loop that notified() has seen
   Clock::duration usual_{};          // the time that a slice usually takes, 0: none has arrived

@@ -105,7 +105,7 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
     if (ret != -FI_EAGAIN) {
       path.failed(now, path.rail());
       changePath(*waiting.peer, PathState::kFailing, static_cast<uint32_t>(-ret), engine_.refusal);
-    } else if (path.refused(now, settings_.stall)) {
+    } else if (isRefused(*waiting.peer, path, now)) {
       leavePath(*waiting.peer, path, now, "the provider takes no messages");
     }
     return false;

@@ -102,8 +102,10 @@ void Rail::pathArrived(const InFlight& op, Clock::time_point now) {
   if (isSlice) arrivals.fetch_add(1, std::memory_order_relaxed);
   path.arrived(now, op.to, {op.order, arrivals.load(std::memory_order_relaxed)},
                turnSince(*op.peer));
+  op.peer->health.gaps[index].store(path.longestGap().count(), std::memory_order_relaxed);
   if (isSlice) {
     lastArrival_ = now;
+    newestArrival_ = std::max(newestArrival_, op.order);
     if (probes_ > 0) noteQueuedProbes(op);
   }
   if (path.hasParked()) unpark(*op.peer, now);
@@ -145,13 +147,32 @@ Clock::time_point Rail::turnSince(const Peer& peer) const {
   return &peer == oldest_ ? oldestSince_ : lastArrival_;
 }
 
-Clock::duration Rail::stallTime(const Path& path) const {
-  return std::max<Clock::duration>(settings_.stall, kLongerThanGap * path.longestGap());
+// The same for a copy. A parked slice still waits for its turn if no later one of the rail has
+// arrived. A message is short, so that a second copy costs nothing.
+Clock::time_point Rail::turnSince(const InFlight& op) const {
+  if (op.wait != Wait::kParked) return turnSince(*op.peer);
+  const bool waits = op.use == Use::kSlice && newestArrival_ < op.order;
+  return waits ? lastArrival_ : Clock::time_point{};
+}
+
+Clock::duration Rail::stallTime(const Peer& peer) const {
+  const auto gap = std::max(peer.paths[index].longestGap(), peer.health.longestGap());
+  return std::max<Clock::duration>(settings_.stall, kLongerThanGap * gap);
+}
+
+// The same for a path without arrivals so far, whose link may be busy with those of other senders.
+Clock::duration Rail::firstStallTime(const Peer& peer) const {
+  return std::max<Clock::duration>(kFirstArrival * settings_.stall, stallTime(peer));
 }
 
 bool Rail::isStalled(const Peer& peer, Clock::time_point now) const {
-  const Path& path = peer.paths[index];
-  return path.stalled(now, turnSince(peer), stallTime(path));
+  return peer.paths[index].stalled(now, turnSince(peer), stallTime(peer));
+}
+
+// Whether the provider has taken nothing on the path for too long.
+bool Rail::isRefused(const Peer& peer, Path& path, Clock::time_point now) const {
+  const bool isUnknown = path.longestGap() == Clock::duration{};
+  return path.refused(now, isUnknown ? firstStallTime(peer) : stallTime(peer));
 }
 
 // Whether a copy on a stalled path must be given up.
@@ -165,7 +186,7 @@ bool Rail::mustLeave(const InFlight& op, Clock::time_point now) const {
 // may arrive out of order, but not for long.
 bool Rail::isLost(const InFlight& op, Clock::time_point now) const {
   const Path& path = op.peer->paths[index];
-  return path.newest(op.to) > op.order && now - op.postedAt > kLost * stallTime(path);
+  return path.newest(op.to) > op.order && now - op.postedAt > kLost * stallTime(*op.peer);
 }
 
 // Whether the paths of other rails are better than this one, which is stalled: they are free, or
@@ -173,11 +194,9 @@ bool Rail::isLost(const InFlight& op, Clock::time_point now) const {
 bool Rail::hasBetterPath(const InFlight& op, Clock::time_point now) const {
   const PathHealth& health = op.peer->health;
   const Path& path = op.peer->paths[index];
-  // A link without arrivals so far may be busy with those of other senders.
   const bool isUnknown = path.longestGap() == Clock::duration{};
-  const auto since = op.wait == Wait::kParked ? path.lastProgress()
-                                              : std::max(path.lastProgress(), turnSince(*op.peer));
-  const bool mayUseFree = !isUnknown || now - since > kFirstArrival * settings_.stall;
+  const auto limit = isUnknown ? firstStallTime(*op.peer) : stallTime(*op.peer);
+  const bool mayUseFree = now - std::max(path.lastProgress(), turnSince(op)) > limit;
   uint64_t others = 0;
   uint64_t working = 0;
   bool isAnyFree = false;
@@ -235,6 +254,7 @@ void Rail::checkStalls(Clock::time_point now) {
   for (Peer* peer : left) {
     Path& path = peer->paths[index];
     path.failed(now, path.rail());
+    peer->health.gaps[index].store(0, std::memory_order_relaxed);
   }
   for (Peer* peer : stalled) changePath(*peer, PathState::kStalled, 0, "no slice arrives");
   if (!stalled.empty()) counters.stalls.fetch_add(1, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { asCancellation } from '../base/cancellation.js';
 import {
   allBytesOf,
   checkByteLength,
@@ -8,7 +9,7 @@ import {
   refuseUnusable,
 } from '../base/checks.js';
 import { endsWith } from '../base/ends.js';
-import { invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
+import { closed, FabricError, invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
 import type { MrAccess, MrFlag } from '../base/flags.js';
 import { isArray } from '../base/objects.js';
 import { bytesOf, isBufferView, lengthOf } from '../base/views.js';
@@ -67,7 +68,7 @@ export async function register(
   refuseUnsteady(bytes.buffer, 'buffer');
   const host = hostBytesOf(bytes); // the native side holds this memory from now on
   const registering = async () => {
-    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights, flags, false));
+    const region = await ofOpen(native.memoryRegister(engine.handle, bytes, rights, flags, false));
     return orForget(engine, region, () => new MemoryRegion(engine, region, host, rights));
   };
   return orClosed(registering(), wait);
@@ -83,11 +84,21 @@ function registerDevice(
   const wait = checkWait(options, REGISTER_NAMES);
   const flags = checkFlags(options);
   const registering = async () => {
-    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights, flags));
+    const region = await ofOpen(native.memoryRegisterDevice(engine.handle, memory, rights, flags));
     const device = { length: memory.length, access };
     return orForget(engine, region, () => new MemoryRegion(engine, region, device, rights));
   };
   return orClosed(registering(), wait);
+}
+
+/** Awaits a registration. If the domain is closed first, it is refused as it is afterwards. */
+async function ofOpen<R extends NativeRegion>(registering: Promise<R>): Promise<R> {
+  try {
+    return await offLoop(registering);
+  } catch (error) {
+    const isOvertaken = FabricError.is(error) && error.code === 'FI_ECANCELED';
+    throw isOvertaken ? asCancellation(closed('the domain')) : error;
+  }
 }
 
 /** How to allocate memory, checked, for the native side. */
@@ -117,7 +128,7 @@ export async function allocate(
   const wait = checkWait(options, ALLOCATE_NAMES);
   const flags = checkFlags(options);
   const allocating = async () => {
-    const region = await offLoop(native.memoryAllocate(engine.handle, rights, flags, allocation));
+    const region = await ofOpen(native.memoryAllocate(engine.handle, rights, flags, allocation));
     return orForget(engine, region, () => {
       const host = { buffer: region.buffer, start: 0, length };
       return new MemoryRegion(engine, region, host, rights, region.hugePages);

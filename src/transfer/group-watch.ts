@@ -60,23 +60,26 @@ export class GroupWatch {
 
   /** Adds what a lookup has found, which the watch may report later. */
   add(entries: readonly DirectoryEntry[]): void {
-    this.#view.add(this.#leased(entries), performance.now());
-    this.#show();
+    const now = performance.now();
+    this.#view.add(this.#leased(entries), now);
+    this.#show(now);
   }
 
   #update(entries: readonly DirectoryEntry[]): void {
     this.#last = entries;
-    this.#view.update(this.#leased(entries), performance.now());
-    this.#show();
+    const now = performance.now();
+    this.#view.update(this.#leased(entries), now);
+    this.#show(now);
   }
 
   #leased(entries: readonly DirectoryEntry[]) {
     return Array.from(entries, (entry) => ({ ...entry, ttl: this.#ttl }));
   }
 
-  #show(): void {
+  // With a later time, an entry that update() has just kept might have ended, and nothing would end it.
+  #show(now: number): void {
     this.#limit?.clear();
-    const left = this.#view.graceLeft(performance.now());
+    const left = this.#view.graceLeft(now);
     this.#limit = Number.isFinite(left)
       ? new TimeLimit(left, () => this.#update(this.#last)).unref()
       : undefined;

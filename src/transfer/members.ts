@@ -46,11 +46,12 @@ export class Members {
     const wasIgnored = this.#ignored.has(id);
     if (wasIgnored && this.#ignored.get(id) === address) return;
     try {
-      const peer = peerAt(this.#parts, address, id);
-      this.#ignored.delete(id);
-      peer.holders.add(this.#holder);
-      this.#listed.set(id, peer);
-      this.#show(peer, '');
+      peerAt(this.#parts, address, id, (peer) => {
+        this.#ignored.delete(id);
+        peer.holders.add(this.#holder);
+        this.#listed.set(id, peer);
+        this.#show(peer, '');
+      });
     } catch (error) {
       this.#ignored.set(id, address);
       if (wasIgnored) return; // one warning for an entry, whatever it says next

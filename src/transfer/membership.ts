@@ -6,6 +6,7 @@ import { uncloneable } from '../base/describe.js';
 import { checkDirectory, checkName, checkTtl, type Directory } from '../base/directory.js';
 import { closed, invalidState } from '../base/errors.js';
 import { SharedRuns } from '../base/shared-runs.js';
+import { TimeLimit } from '../base/time-limit.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import { identityText } from './address.js';
 import type { EngineParts } from './engine-parts.js';
@@ -181,10 +182,16 @@ export async function join(
   return membership;
 }
 
-/** Asks the directories that an engine has joined for members that are no peers yet. Undefined if it has joined none. */
+/**
+ * Asks the directories that an engine has joined for members that are no peers yet. Resolves after 2 seconds at the latest.
+ * Undefined if it has joined none.
+ */
 export function lookForMembers({ memberships }: EngineParts): Promise<unknown> | undefined {
   if (memberships.size === 0) return undefined;
-  return Promise.all([...memberships].map((membership) => membership.look()));
+  const looks = Promise.all([...memberships].map((membership) => membership.look()));
+  const late = new Deferred<void>();
+  const limit = new TimeLimit(LOOK_TIMEOUT, () => late.resolve()).unref();
+  return Promise.race([looks, late.promise]).finally(() => limit.clear());
 }
 
 /** The engine closes: leaves all groups. A directory that does not answer does not delay this for long. */

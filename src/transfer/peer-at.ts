@@ -26,15 +26,21 @@ function decoded({ settings, provider }: EngineParts, address: string): EngineAd
  * The peer with this address.
  *
  * @param id the identity that the address must have, if it is known.
+ * @param met is called with the peer before messages that wait for it pass.
  * @throws TypeError ERR_INVALID_ARG_VALUE if the address is malformed, was sealed with another secret, belongs to
  * another engine or to an engine with another provider, or is a second one of a peer.
  */
-export function peerAt(parts: EngineParts, address: string, id?: string): RemoteEngine {
+export function peerAt(
+  parts: EngineParts,
+  address: string,
+  id?: string,
+  met?: (peer: RemoteEngine) => void,
+): RemoteEngine {
   const found = decoded(parts, address);
   if (id !== undefined && identityText(found.id) !== id) {
     throw invalidArgValue('address', `is of the engine ${identityText(found.id)}`);
   }
-  return parts.meeting.meet(found);
+  return parts.meeting.meet(found, undefined, met);
 }
 
 /** Who has sent an address. */

@@ -53,12 +53,20 @@ export class Peers {
    * Returns the engine of an address. Makes it if it is not known.
    *
    * @param stranger undefined if the address was not sent by a stranger. Then it replaces a stranger's that differs.
+   * @param met is called with the engine before messages that wait for it pass.
    * @throws TypeError ERR_INVALID_ARG_VALUE for a second address of an engine: one of them is forged.
    */
-  meet(address: EngineAddress, stranger?: Usable): RemoteEngine {
+  meet(
+    address: EngineAddress,
+    stranger?: Usable,
+    met: (peer: RemoteEngine) => void = () => {},
+  ): RemoteEngine {
     const known = this.#known.get(address.id);
     if (known !== undefined) {
-      if (isSameAddress(known.address, address)) return known;
+      if (isSameAddress(known.address, address)) {
+        met(known);
+        return known;
+      }
       if (stranger !== undefined || known.stranger === undefined) throw anotherAddress(address);
       countAsHandled(known.close());
     }
@@ -86,6 +94,7 @@ export class Peers {
     );
     this.#known.set(address.id, peer);
     this.#closed.delete(address.id);
+    met(peer);
     inbox.known(peer);
     return peer;
   }

@@ -177,16 +177,14 @@ export class TransferEngine {
    * as a dmabuf. If the engine was opened with `hmem`, also takes memory of a device by its pointer.
    *
    * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM. For memory of a device, the errors
-   * of domain.register(). TypeError for memory that is empty, or for a NIC that the engine does not have.
+   * of domain.register(). TypeError for memory that is empty, or for a NIC that the engine does not have. Error ERR_CLOSED if
+   * the engine is closed, before the call or during it.
    */
   register(
     bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     options: RegisterMemoryOptions = {},
   ): Promise<TransferMemory> {
-    return cancellable(async () => {
-      this.#checkOpen();
-      return this.#memoryOf(await registerMemory(this.#parts.rails, bytes, options));
-    });
+    return this.#registered(() => registerMemory(this.#parts.rails, bytes, options));
   }
 
   /**
@@ -195,16 +193,14 @@ export class TransferEngine {
    *
    * @throws FabricError FI_ENOMEM, or the code of fi_mr_reg(3); FI_ENODEV for a NUMA node that does
    * not exist. TypeError, RangeError for invalid options, and for more than
-   * `buffer.constants.MAX_LENGTH` bytes: 4 GiB with Node.js 20.
+   * `buffer.constants.MAX_LENGTH` bytes: 4 GiB with Node.js 20. Error ERR_CLOSED if the engine is closed, before the call or
+   * during it.
    */
   allocate(length: number, options: AllocateMemoryOptions = {}): Promise<TransferMemory> {
-    return cancellable(async () => {
-      this.#checkOpen();
-      const { rails, maps, handle } = this.#parts;
-      return this.#memoryOf(
-        await allocateMemory(rails, length, options, maps ? handle : undefined),
-      );
-    });
+    const { rails, maps, handle } = this.#parts;
+    return this.#registered(() =>
+      allocateMemory(rails, length, options, maps ? handle : undefined),
+    );
   }
 
   /**
@@ -246,6 +242,18 @@ export class TransferEngine {
   outgoing(options: OutgoingOptions): OutgoingStream {
     this.#checkOpen();
     return outgoing(this.#parts.offering, this.#parts.streams, options);
+  }
+
+  #registered(register: () => Promise<RegisteredMemory>): Promise<TransferMemory> {
+    return cancellable(async () => {
+      this.#checkOpen();
+      try {
+        return this.#memoryOf(await register());
+      } catch (error) {
+        const isOvertaken = this.closed && Object(error).code === 'ERR_CLOSED';
+        throw isOvertaken ? asCancellation(closed('the transfer engine')) : error;
+      }
+    });
   }
 
   #memoryOf(registered: RegisteredMemory): TransferMemory {

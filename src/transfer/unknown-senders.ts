@@ -1,11 +1,18 @@
 import { countAsHandled } from '../base/cancellation.js';
 
+// Milliseconds for which an engine that the directories did not have is a stranger, before they are asked again.
+const REMEMBERED = 500;
+// The most strangers that are remembered. Their identities are not verified.
+const MAX_STRANGERS = 65_536;
+
 /**
  * Packets of engines that are no peers yet, in their order, while the directories that this engine has joined are asked for
  * them: a member may send before the list of this engine has it.
  */
 export class UnknownSenders<P> {
   readonly #held = new Map<bigint, P[]>();
+  // When they were asked for, oldest first.
+  readonly #strangers = new Map<bigint, number>();
   readonly #look: () => Promise<unknown> | undefined;
   readonly #pass: (packet: P) => void;
 
@@ -18,13 +25,15 @@ export class UnknownSenders<P> {
     this.#pass = pass;
   }
 
-  /** Keeps a packet. Returns false if there is nobody to ask about its sender. */
+  /** Keeps a packet. Returns false if there is nobody to ask about its sender, or if it was asked lately. */
   hold(from: bigint, packet: P): boolean {
     const held = this.#held.get(from);
     if (held !== undefined) {
       held.push(packet);
       return true;
     }
+    this.#forgetStrangers();
+    if (this.#strangers.has(from)) return false;
     const looking = this.#look();
     if (looking === undefined) return false;
     this.#held.set(from, [packet]);
@@ -32,25 +41,32 @@ export class UnknownSenders<P> {
     return true;
   }
 
-  // The sender may have joined after the look began. Packets that came meanwhile have a look of their own.
-  async #passAfter(from: bigint, first: Promise<unknown>): Promise<void> {
-    for (let looking: Promise<unknown> | undefined = first; ; looking = this.#look()) {
-      const held = this.#held.get(from);
-      if (held === undefined) return;
-      const count = held.length;
-      await looking;
-      if (this.#held.get(from) !== held) return; // it has become a peer
-      for (const packet of held.splice(0, count)) this.#pass(packet);
-      if (held.length > 0) continue;
-      this.#held.delete(from);
-      return;
+  async #passAfter(from: bigint, looking: Promise<unknown>): Promise<void> {
+    const held = this.#held.get(from);
+    await looking;
+    if (this.#held.get(from) !== held) return; // it has become a peer
+    this.#strangers.delete(from); // the newest is the last
+    this.#strangers.set(from, performance.now());
+    this.#passHeld(from);
+  }
+
+  #forgetStrangers(): void {
+    const now = performance.now();
+    for (const [from, askedAt] of this.#strangers) {
+      if (now - askedAt < REMEMBERED && this.#strangers.size <= MAX_STRANGERS) return;
+      this.#strangers.delete(from);
     }
+  }
+
+  #passHeld(from: bigint): void {
+    const held = this.#held.get(from) ?? [];
+    this.#held.delete(from);
+    for (const packet of held) this.#pass(packet);
   }
 
   /** The sender is a peer now. */
   known(from: bigint): void {
-    const held = this.#held.get(from);
-    this.#held.delete(from);
-    for (const packet of held ?? []) this.#pass(packet);
+    this.#strangers.delete(from);
+    this.#passHeld(from);
   }
 }

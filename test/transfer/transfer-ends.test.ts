@@ -141,6 +141,7 @@ describe.each(casesOf(PROVIDERS, (provider) => provider !== 'tcp'))('%s', (provi
     const aborting = new AbortController();
     const transfer = toB.write(from, offer.token, { signal: aborting.signal });
     const reason = new Error('enough');
+    await null; // it has begun
     aborting.abort(reason);
     await expect(transfer).rejects.toBe(reason);
     await transfer.released;

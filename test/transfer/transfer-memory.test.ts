@@ -78,6 +78,7 @@ describe.each([
     const offer = await source.offer({ access: 'read', to: toA });
     const aborting = new AbortController();
     const reading = toB.read(offer.token, into, { signal: aborting.signal });
+    await null; // it has begun
     aborting.abort();
     await expect(reading).rejects.toMatchObject({ name: 'AbortError' });
     await offer.released;

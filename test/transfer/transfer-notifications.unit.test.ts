@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ForgottenPeers } from '../../dist/transfer/forgotten-peers.js';
 import { Inbox } from '../../dist/transfer/inbox.js';
 import { Notifications } from '../../dist/transfer/notifications.js';
@@ -85,12 +85,34 @@ test('messages wait in order while directories are asked for their sender, up to
   for (let from = 3n; from < 13n; from++) arrived(from, 1);
   expect([notifications.unread, notifications.dropped]).toEqual([0, 10]);
   await warned;
-  answer(); // of the first look: packets that came later have a second one
-  await new Promise(setImmediate);
-  expect(notifications.unread).toBe(1);
   answer();
   await new Promise(setImmediate);
   expect(notifications.unread).toBe(65_536);
+});
+
+test('an engine that the directories do not have is a stranger for half a second, and each is asked for once', async () => {
+  const looks: (() => void)[] = [];
+  const look = () => new Promise<void>((resolve) => looks.push(resolve));
+  const { inbox, notifications, peers, arrived } = inboxThatAsks(look);
+  const now = vi.spyOn(performance, 'now').mockReturnValue(1000);
+  onTestFinished(() => now.mockRestore());
+  for (const from of [1n, 2n]) for (const sequence of [1, 2]) arrived(from, sequence);
+  expect([looks.length, notifications.unread]).toEqual([2, 0]);
+  for (const answer of looks.splice(0)) answer();
+  await new Promise(setImmediate);
+  expect(notifications.unread).toBe(4);
+  now.mockReturnValue(1499);
+  arrived(1n, 3);
+  expect([looks.length, notifications.unread]).toEqual([0, 5]);
+  now.mockReturnValue(1500);
+  for (const from of [1n, 2n]) arrived(from, 4);
+  expect([looks.length, notifications.unread]).toEqual([2, 5]);
+  const peer = { identity: 1n, take: () => {} };
+  peers.set(1n, peer as never);
+  inbox.known(peer as never);
+  peers.delete(1n); // it was closed
+  arrived(1n, 5);
+  expect([looks.length, notifications.unread]).toEqual([3, 6]);
 });
 
 test('the messages of a packet are read one by one, and bytes that are not a packet are ignored', async () => {

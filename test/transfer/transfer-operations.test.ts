@@ -72,6 +72,7 @@ describe.each(providers)('%s', (provider) => {
     const aborting = new AbortController();
     const stopped = toB.write(from, unused.token, { signal: aborting.signal });
     const error = new Error('enough');
+    await null; // it has begun
     aborting.abort(error);
     await expect(stopped).rejects.toBe(error);
     await unused.released;

@@ -70,6 +70,12 @@ export class TransferReadable extends Readable {
     if (isWanted) this.#wanted = undefined;
   }
 
+  // Node.js reads a stream only some time after a listener was added.
+  get #isInUse(): boolean {
+    const hasReader = this.listenerCount('data') + this.listenerCount('readable') > 0;
+    return this.#run.running !== undefined || this.readableFlowing === true || hasReader;
+  }
+
   /** @internal */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#context.run(() => this.#run.end(error, callback));
@@ -79,12 +85,12 @@ export class TransferReadable extends Readable {
    * Writes the bytes to a file, from its start or from that of the range. They go from registered memory directly to
    * the file, without the copies of a stream. The program closes the file.
    *
-   * @throws Error ERR_INVALID_STATE if the stream is being read; the error of the file; the errors of the stream.
+   * @throws Error ERR_INVALID_STATE if the stream is being read, or has a listener for `data` or `readable`; the error of the
+   * file; the errors of the stream.
    */
   async saveTo(file: FileHandle | FileRange): Promise<StreamReport> {
     const sink = new FileSink(checkFileRange('file', file));
-    if (this.#run.running || this.destroyed)
-      throw invalidState('the stream is in use, or has ended');
+    if (this.#isInUse || this.destroyed) throw invalidState('the stream is in use, or has ended');
     this.on('error', () => {}); // the promise rejects
     const report = await this.#start(sink);
     this.resume();

@@ -55,6 +55,7 @@ export class TransferWritable extends Writable {
   readonly #written = new WrittenSource();
   readonly #run: Run;
   readonly #context = new CallContext();
+  #hasSource = false; // other than write()
 
   /** @internal */
   constructor(flow: OutgoingFlow) {
@@ -70,9 +71,13 @@ export class TransferWritable extends Writable {
   }
 
   /** @internal */
-  override _write(bytes: Uint8Array, _encoding: string, callback: () => void): void {
+  override _write(bytes: Uint8Array, _encoding: string, callback: (error?: Error) => void): void {
     if (bytes.length === 0) {
       callback(); // an empty chunk is not the end
+      return;
+    }
+    if (this.#hasSource) {
+      callback(invalidState('the bytes of the stream come from sendFrom()'));
       return;
     }
     this.#written.write(bytes, inThisContext(callback));
@@ -101,16 +106,18 @@ export class TransferWritable extends Writable {
    * memory, without the copies of a stream.
    *
    * @returns when all bytes have arrived.
-   * @throws Error ERR_INVALID_STATE after write(); the error of the source; the errors of the stream.
+   * @throws Error ERR_INVALID_STATE after write(); the error of the source; the errors of the stream. A write() meanwhile
+   * fails the stream with ERR_INVALID_STATE.
    */
   async sendFrom(source: StreamSource): Promise<StreamReport> {
-    if (this.#run.running || this.writableEnded || this.destroyed)
+    if (this.#run.running || this.writableLength > 0 || this.writableEnded || this.destroyed)
       throw invalidState('the stream is in use, or has ended');
     return this.sendAll(sourceOf('source', source));
   }
 
   /** @internal */
   async sendAll(bytes: ByteSource): Promise<StreamReport> {
+    this.#hasSource = true;
     this.on('error', () => {}); // the promise rejects
     const report = await this.#start(bytes);
     this.end();
