@@ -3,13 +3,14 @@
 #include <cerrno>
 
 #include "context.h"
+#include "dmabuf.h"
 
 namespace softefa {
 
 CounterValue::CounterValue(uint64_t* memory) : memory_(memory) {}
 
 CounterValue::CounterValue(int fd, uint64_t offset)
-    : part_(fd, offset, sizeof(uint64_t)), memory_(part_.at<uint64_t>()) {}
+    : part_(mapDmabuf(fd, offset, sizeof(uint64_t))), memory_(part_.at<uint64_t>()) {}
 
 CompletionCounter::CompletionCounter(Context& context, bool countsBytes, CounterValue completed,
                                      CounterValue failed)

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "clock.h"
 #include "context.h"
+#include "guarded_copy.h"
 #include "options.h"
 #include "runtime.h"
 
@@ -167,7 +168,11 @@ class Sender {
       to += header_;
     }
     for (unsigned i = 0; i < payload.count; ++i) {
-      std::memcpy(to, payload.part[i].iov_base, payload.part[i].iov_len);
+      if (!guardedCopy(to, payload.part[i].iov_base, payload.part[i].iov_len)) {
+        // process_vm_writev(2) reports the fault.
+        cell.user.store(0, std::memory_order_release);
+        return false;
+      }
       to += payload.part[i].iov_len;
     }
     publish(Status::kOk, index);

@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "completion_queue.h"
 #include "context.h"
+#include "dmabuf.h"
 #include "queue_pair.h"
 #include "runtime.h"
 #include "verbs_ops.h"
@@ -41,9 +42,11 @@ CompletionRing& CompletionQueue::makeRing(SharedPart memory) {
 }
 
 void CompletionQueue::useMemory(const ops::CqMemory& memory) {
-  const size_t needed = CompletionRing::sizeOf(capacity_);
+  SharedPart part = mapDmabuf(memory.fd, memory.offset, memory.length);
+  // The driver wants whole pages.
+  const size_t needed = (CompletionRing::sizeOf(capacity_) + kPage - 1) & ~(kPage - 1);
   if (memory.length < needed) throw std::system_error(EINVAL, std::generic_category(), "length");
-  makeRing(SharedPart(memory.fd, memory.offset, needed));
+  makeRing(std::move(part));
   inMemory_ = true;
 }
 

@@ -22,6 +22,7 @@ constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
 constexpr unsigned kRnrDoublings = 4;
 constexpr uint32_t kRnrForEver = 7;
 constexpr uint64_t kRetransmitAfter = 200 * kMicrosecond;
+constexpr uint64_t kMoveTime = 20 * kMicrosecond;
 constexpr uint64_t kSilencePoll = 200 * kMicrosecond;
 
 class Execution {
@@ -31,6 +32,7 @@ class Execution {
 
   Outcome run() {
     const Visit visit(Runtime::get().segment());
+    if (Runtime::get().segment().movesPages()) return Outcome::again(now() + kMoveTime);
     Status status = checkLocal();
     if (status != Status::kOk) return fail(status);
     if (const Outcome fault = faults(); fault.done || fault.due != 0) return fault;
@@ -39,6 +41,7 @@ class Execution {
     if (!remote) return fail(status);
     const Visit away(*remote->peer);
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
+    if (remote->peer->movesPages()) return Outcome::again(now() + kMoveTime);
     request_.deadline = 0;
     if (const uint64_t arrival = carryTo(*remote); arrival != 0) return Outcome::again(arrival);
     if (request_.operation == Operation::kSend) return send(*remote);

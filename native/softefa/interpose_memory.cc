@@ -1,12 +1,10 @@
 // Protection domains, memory regions, address handles, and fork support.
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <memory>
 
 #include "context.h"
+#include "dmabuf.h"
 #include "interpose.h"
 #include "options.h"
 #include "pages.h"
@@ -62,38 +60,15 @@ ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
   return &region.release()->verbs;
 }
 
-// Where a dmabuf starts in its file. A regular file, such as a memfd, stands for a dmabuf of the
-// bytes from the descriptor's position on.
-uint64_t startOf(int fd, const struct stat& status) {
-  const off_t position = S_ISREG(status.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : 0;
-  return position < 0 ? 0 : static_cast<uint64_t>(position);
-}
-
-// The size of a file, or 0 if it has none. A dma-buf reports its size only by lseek(2), and permits
-// no other positions than its start and its end.
-uint64_t sizeOf(int fd, const struct stat& status) {
-  if (S_ISREG(status.st_mode)) return static_cast<uint64_t>(status.st_size);
-  if (S_ISDIR(status.st_mode)) return 0;
-  const off_t end = ::lseek(fd, 0, SEEK_END);
-  ::lseek(fd, 0, SEEK_SET);
-  return end < 0 ? 0 : static_cast<uint64_t>(end);
-}
-
 // Maps a part of a dmabuf, with the errors of the kernel's registration (ib_uverbs, efa, ib_umem).
 int mapDmabuf(int fd, const MemoryTable::Range& range, uint64_t offset, unsigned access,
               SharedPart& memory) {
   if (offset % kPage != range.iova % kPage) return EINVAL;
-  if (range.length == 0 || offset + range.length < offset) return EINVAL;
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno;
-  const uint64_t start = startOf(fd, status);
-  if (start % kPage != 0 || start + offset + range.length < offset) return EINVAL;
-  if (start + offset + range.length > sizeOf(fd, status)) return EINVAL;
   const int writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0 ? PROT_WRITE : 0;
   try {
-    memory = SharedPart(fd, start + offset, range.length, PROT_READ | writes);
+    memory = softefa::mapDmabuf(fd, offset, range.length, PROT_READ | writes);
   } catch (const std::system_error& failure) {
-    return failure.code().value() == ENODEV ? EINVAL : failure.code().value();
+    return failure.code().value();
   }
   return 0;
 }

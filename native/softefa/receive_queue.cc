@@ -1,22 +1,25 @@
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "clock.h"
 #include "context.h"
 #include "copy.h"
+#include "guarded_copy.h"
 #include "queue_pair.h"
 #include "runtime.h"
 
 namespace softefa {
 namespace {
 
-// Copies bytes into pieces of memory, in order.
-void fill(const Pieces& target, const uint8_t* from) {
+// Copies bytes into pieces of memory, in order. Returns false if they are not mapped.
+bool fill(const Pieces& target, const uint8_t* from) {
   for (unsigned i = 0; i < target.count; ++i) {
-    std::memcpy(target.part[i].iov_base, from, target.part[i].iov_len);
+    if (!guardedCopy(target.part[i].iov_base, from, target.part[i].iov_len)) return false;
     from += target.part[i].iov_len;
   }
+  return true;
 }
 
 }  // namespace
@@ -207,7 +210,11 @@ bool QueuePair::take(const ArrivalContent& arrival, Completion& completion) {
 bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
   Runtime& runtime = Runtime::get();
   Cell& cell = view_.cells[arrival.cell];
-  const Visit visit(runtime.segment());
+  std::optional<Visit> visit(runtime.segment());
+  for (; runtime.segment().movesPages(); visit.emplace(runtime.segment())) {
+    visit.reset();
+    ::sched_yield();
+  }
   Pieces target;
   bool resolved = arrival.length <= sizeof(cell.data);
   for (uint32_t i = 0; i < receive.sges && resolved; ++i) {
@@ -218,7 +225,7 @@ bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
     resolved = address.has_value();
     target.add(address.value_or(0), sge.length);
   }
-  if (resolved) fill(target.slice(0, arrival.length), cell.data);
+  resolved = resolved && fill(target.slice(0, arrival.length), cell.data);
   cell.user.store(0, std::memory_order_release);
   return resolved;
 }

@@ -25,6 +25,7 @@ Runtime::Runtime()
   // Yama lets only ancestors read the memory of a process unless the process permits others.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   engine_.start();
+  memory_.watchUnmapping();
   segment_.open();
 }
 

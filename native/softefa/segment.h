@@ -29,6 +29,8 @@ class Segment {
     return head_.at<KnownNics>(kKnownNicsOffset)[nic * kMaxNodes + node];
   }
   const Fd& file() const { return file_; }
+  // Whether its process moves registered pages now. The caller visits the segment.
+  bool movesPages() const { return header().moving.load(std::memory_order_seq_cst) != 0; }
   // Identifies this visitor among all that ever use the same slot.
   uint32_t visitorId() const { return visitorId_; }
   Visitor& visitor() const { return header().visitors[placeOf(visitorId_)]; }

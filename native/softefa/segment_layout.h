@@ -18,7 +18,7 @@ namespace softefa {
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 8;
+constexpr uint32_t kSegmentVersion = 9;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
@@ -43,6 +43,9 @@ struct MrEntry {
   uint64_t iova;
   uint64_t address;
   uint64_t length;
+  // The part, in bytes from the start, that the process has unmapped and the device could not keep.
+  uint64_t lostFrom;
+  uint64_t lostTo;
 };
 
 // The NICs of a node that one of the process's own NICs has address handles of: a bit for each.
@@ -101,6 +104,7 @@ struct alignas(64) SegmentHeader {
   uint64_t rate;  // bytes per second of each NIC, 0: no limit
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
+  std::atomic<uint32_t> moving;  // whether registered pages move; operations on them wait
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
   std::atomic<uint32_t> sleeping;
   std::atomic<uint32_t> bounces;        // requested copies
