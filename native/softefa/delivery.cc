@@ -222,7 +222,8 @@ class Sender {
     if (region_.channel.load(std::memory_order_relaxed) == 0) return;
     // A thread that arms the queue after this point sees the arrival. If the queue was armed
     // before, send an event.
-    if (region_.armed.exchange(0, std::memory_order_acq_rel) == 0) return;
+    const uint32_t place = region_.armed.load(std::memory_order_relaxed) % kMaxArmed;
+    if (to_.peer->header().armed[place].exchange(0, std::memory_order_acq_rel) == 0) return;
     CompletionChannel::announce(to_.peer->folder(), region_.channel, region_.cookie);
   }
 

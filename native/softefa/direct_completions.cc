@@ -35,7 +35,9 @@ CompletionRing& CompletionQueue::makeRing(SharedPart memory) {
     ring_ = std::move(ring);
     ringed_.store(true, std::memory_order_release);
   }
-  for (const Completion& completion : listed) completion.queuePair->retire(completion);
+  for (const Completion& completion : listed) {
+    if (completion.queuePair != nullptr) completion.queuePair->retire(completion);
+  }
   for (QueuePair* queuePair : queuePairs_) queuePair->wakeForArrivals();
   engine.watch(*this);
   return *ring_;
@@ -48,6 +50,7 @@ void CompletionQueue::useMemory(const ops::CqMemory& memory) {
   if (memory.length < needed) throw std::system_error(EINVAL, std::generic_category(), "length");
   makeRing(std::move(part));
   inMemory_ = true;
+  userMemory_ = memory.buffer;
 }
 
 void CompletionQueue::pushToRing(Completion completion) {
@@ -61,19 +64,11 @@ void CompletionQueue::pushToRing(Completion completion) {
 
 bool CompletionQueue::takeWritten() {
   std::lock_guard<std::mutex> lock(pushing_);
-  if (!ring_->take(current_)) return false;
-  handle_.verbs.wr_id = current_.id;
-  handle_.verbs.status = toWcStatus(current_.status);
-  return true;
-}
-
-void CompletionQueue::forget(QueuePair& queuePair) {
-  std::lock_guard<std::mutex> lock(pushing_);
-  if (ring_ != nullptr) ring_->forget(queuePair);
+  return ring_->take(current_);
 }
 
 int CompletionQueue::armRing() {
-  armed_ = true;
+  armed_->store(1);
   bool unread = false;
   {
     std::lock_guard<std::mutex> lock(pushing_);
@@ -91,7 +86,7 @@ bool CompletionQueue::serve() {
   {
     std::lock_guard<std::mutex> list(pushing_);
     if (ring_->wasRung()) {
-      armed_ = true;
+      armed_->store(1);
       unread = ring_->unread() != 0;
     }
   }

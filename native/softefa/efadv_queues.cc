@@ -64,10 +64,12 @@ SOFTEFA_EXPORT int softefaQueryCq(ibv_cq* cq, void* attributes, uint32_t inlen) 
   try {
     const CompletionRing& ring = CompletionQueue::of(cq).makeRing();
     EfaCqMemory memory{};
-    memory.buffer = ring.buffer();
+    const bool inMemory = CompletionQueue::of(cq).inMemory();
+    memory.buffer = inMemory ? CompletionQueue::of(cq).userMemory() : ring.buffer();
     memory.entry_size = ring.entrySize();
     memory.num_entries = ring.entries();
-    memory.doorbell = &ring.doorbell();
+    // The driver maps a doorbell only with entries of its own.
+    memory.doorbell = inMemory ? nullptr : &ring.doorbell();
     give(attributes, inlen, memory);
     return 0;
   } catch (const std::system_error& failure) {

@@ -90,6 +90,9 @@ SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
                         IBV_QP_SQ_PSN | IBV_QP_CAP | IBV_QP_RNR_RETRY;
   if ((mask & ~known) != 0) return Context::of(qp->context).command(EOPNOTSUPP);
   QueuePair::of(qp).query(*attributes, *init);
+  // As libibverbs: the user then knows that the device has failed the queue pair.
+  if ((mask & IBV_QP_STATE) != 0)
+    __atomic_store_n(&qp->state, attributes->qp_state, __ATOMIC_RELAXED);
   return Context::of(qp->context).command(0);
 }
 

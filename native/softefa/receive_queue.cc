@@ -27,7 +27,7 @@ bool fill(const Pieces& target, const uint8_t* from) {
 int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   std::lock_guard<std::mutex> lock(receiving_);
   const auto check = [this](const ibv_recv_wr& request) {
-    const ibv_qp_state now = state();
+    const ibv_qp_state now = userState();
     if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || request.num_sge < 0 ||
         static_cast<uint32_t>(request.num_sge) > attributes_.cap.max_recv_sge) {
       return EINVAL;
@@ -41,7 +41,13 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
       *bad = wr;
       break;
     }
-    enqueue(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge));
+    if (wr->num_sge == 0) {
+      // rdma-core writes no descriptor, so the device never sees the receive.
+      freeReceives_.pop_back();
+      continue;
+    }
+    const uint32_t slot = enqueue(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge));
+    if (state() == IBV_QPS_ERR) flushReceive(slot);
   }
   return error;
 }
@@ -242,12 +248,10 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
   return ahn_;
 }
 
-void QueuePair::wakeForArrivals() { view_.region->served = 1; }
-
-void QueuePair::armReceives() { view_.region->armed.exchange(1, std::memory_order_acq_rel); }
-
-bool QueuePair::disarmReceives() {
-  return view_.region->armed.exchange(0, std::memory_order_acq_rel) != 0;
+// The engine sends the events, when it has written the completions.
+void QueuePair::wakeForArrivals() {
+  view_.region->served = 1;
+  view_.region->channel = 0;
 }
 
 }  // namespace softefa

@@ -95,6 +95,9 @@ class OwnSegment : public Segment {
   // Takes the entry of a queue pair; nullptr if all are taken.
   QueuePairEntry* takeQueuePair();
   void giveQueuePair(const QueuePairEntry& entry);
+  // Takes a place in the armed[] of the header. Throws std::system_error if all are taken.
+  uint32_t takeArmed();
+  void giveArmed(uint32_t place);
   // Returns when every operation that may have begun before the call has ended. Before the call,
   // the caller must have stored, with sequential consistency, the state that makes new operations
   // fail. It does not wait for a process that is stopped during an operation, or claims to be in
@@ -112,6 +115,7 @@ class OwnSegment : public Segment {
   uint64_t end_ = kRegionsOffset;
   uint32_t memorySlots_ = 0;
   std::bitset<kMaxQueuePairs> queuePairs_;                 // that are taken
+  std::bitset<kMaxArmed> armed_;                           // the places that are taken
   std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // at the last wait
 };
 

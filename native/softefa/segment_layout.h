@@ -31,6 +31,7 @@ constexpr uint32_t kMaxNodes = 65536;
 constexpr uint32_t kMaxSge = 3;
 constexpr uint32_t kCellSize = 1024;
 constexpr uint32_t kMaxCells = 256;
+constexpr uint32_t kMaxArmed = 2048;
 constexpr uint32_t kNone = ~0u;
 
 // lkey and rkey are generation << 16 | slot. The rkey is additionally combined with a salt of the
@@ -115,6 +116,8 @@ struct alignas(64) SegmentHeader {
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];
+  // Of each completion queue with a channel: whether its next completion must send an event.
+  std::atomic<uint32_t> armed[kMaxArmed];
 };
 
 struct RqEntry {
@@ -204,8 +207,8 @@ struct ReceiveRegion {
   // The owner writes these.
   alignas(64) std::atomic<uint64_t> posted;
   alignas(64) std::atomic<uint64_t> consumed;  // arrivals
-  alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival must send an event
-  std::atomic<uint32_t> channel;               // the socket's number; 0: none
+  alignas(64) std::atomic<uint32_t> channel;   // the socket's number; 0: none
+  std::atomic<uint32_t> armed;                 // the place of its completion queue in armed[]
   std::atomic<uint64_t> cookie;
   std::atomic<uint32_t> served;  // whether arrivals must wake the owner's engine
   PeerCounts counts;
