@@ -95,7 +95,7 @@ class Sender {
     content.cell = cell;
     if (region_.counts.wanted.load(std::memory_order_relaxed) != 0 && receive_.id != kNone) {
       if (status == Status::kOk) {
-        region_.counts.receives.add(request_.length);
+        region_.counts.receives.add();
       } else {
         region_.counts.receives.addError();
       }

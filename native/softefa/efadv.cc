@@ -65,6 +65,8 @@ SOFTEFA_EXPORT int efadv_query_device(ibv_context* context, efadv_device_attr* a
   all.inline_buf_size_ex = kMaxInlineWide;
   all.device_caps = Context::capabilities() & ~(kDataPolling128 | kSend64BitIds);
   all.max_rdma_size = kMaxRdma;
+  // A caller whose structure ends before max_rdma_size learns of no RDMA.
+  if (inlen < sizeof(all)) all.device_caps &= ~(kRdmaRead | kRdmaWrite);
   if ((all.device_caps & (kRdmaRead | kRdmaWrite)) == 0) all.max_rdma_size = 0;
   give(attributes, inlen, all);
   return 0;

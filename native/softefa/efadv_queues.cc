@@ -39,7 +39,7 @@ static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
 
 constexpr uint16_t kCaps64BitIds = 1;  // EFADV_WQ_CAPS_64_BIT_REQ_ID
 
-// Descriptors per doorbell.
+// Descriptors of 64 bytes per doorbell.
 constexpr uint32_t kMaxBatch = 16;
 
 EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
@@ -83,7 +83,8 @@ SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp* qp, void* sends, void* receives, ui
   if (inlen < offsetof(EfaWqMemory, caps)) return EINVAL;
   try {
     const WorkRings& rings = QueuePair::of(qp).makeRings();
-    EfaWqMemory ofSends = describe(rings.send, std::min(kMaxBatch, rings.send.entries()));
+    const uint32_t batch = kMaxBatch * kSendSize / rings.send.entrySize();
+    EfaWqMemory ofSends = describe(rings.send, std::min(batch, rings.send.entries()));
     if (rings.longIds) ofSends.caps = kCaps64BitIds;
     give(sends, inlen, ofSends);
     give(receives, inlen, describe(rings.receive, rings.receive.entries()));

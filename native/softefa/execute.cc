@@ -291,7 +291,7 @@ class Execution {
   void countForPeer(RemoteQueuePair& remote, bool read) const {
     PeerCounts& counts = remote.view.region->counts;
     if (counts.wanted.load(std::memory_order_relaxed) == 0) return;
-    (read ? counts.reads : counts.writes).add(request_.length);
+    (read ? counts.reads : counts.writes).add();
     Engine::wake(remote.peer->header());
   }
 

@@ -23,10 +23,17 @@ std::atomic<int>& forkStatus() {
   return status;
 }
 
-int checkAccess(unsigned access) {
+// What the kernel knows of the access flags, among them those that a driver may ignore.
+constexpr unsigned kKnownAccess = ((1u << 10) - 1) | IBV_ACCESS_OPTIONAL_RANGE;
+constexpr unsigned kDmabufAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                                   IBV_ACCESS_RELAXED_ORDERING;
+
+int checkAccess(unsigned access, unsigned known = kKnownAccess) {
   // The kernel checks this before it asks the driver.
   const bool changes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
   if (changes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  if ((access & ~known) != 0) return EINVAL;
   unsigned supported = IBV_ACCESS_LOCAL_WRITE;
   supported |= IBV_ACCESS_OPTIONAL_RANGE;
   if ((Context::capabilities() & kRdmaRead) != 0) supported |= IBV_ACCESS_REMOTE_READ;
@@ -90,9 +97,8 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   MemoryTable::Range range{reinterpret_cast<uint64_t>(address), length, iova};
   MemoryTable::Registration made{};
   MemoryTable& table = Runtime::get().memory();
-  int error = checkAccess(access);
-  // efa_register_mr() then finds no page size.
-  if (error == 0 && range.address % kPage != iova % kPage) error = EOPNOTSUPP;
+  // The uverbs layer of the kernel checks the offsets first.
+  int error = range.address % kPage != iova % kPage ? EINVAL : checkAccess(access);
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0)
     error = table.add(pd->handle, range, access, MemoryTable::MemoryKind::kHost, made);
@@ -111,7 +117,7 @@ ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t
   MemoryTable::Range range{0, length, iova};
   MemoryTable::Registration made{};
   SharedPart memory;
-  int error = checkAccess(access);
+  int error = checkAccess(access, kDmabufAccess);
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0) error = mapDmabuf(fd, range, offset, access, memory);
   if (error == 0) {

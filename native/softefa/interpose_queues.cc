@@ -96,15 +96,20 @@ SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
   return Context::of(qp->context).command(0);
 }
 
-// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS and _ALIGNED_128_BYTES, which the headers of the build may
-// lack.
-constexpr uint32_t kReturnCapabilities = 1;
+// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS, _DEVICE_ONLY and _ALIGNED_128_BYTES, which the headers of
+// the build may lack.
+constexpr uint32_t kReturnCapabilities = 1, kDeviceOnly = 2;
 constexpr int kInOrderAligned128 = 2;
 
 SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t flags) {
   const bool has = (Context::capabilities() & kDataPolling128) != 0;
+  if ((flags & ~(kReturnCapabilities | kDeviceOnly)) != 0) return 0;
+#ifndef __x86_64__
+  // libibverbs answers for the device only if it is asked for it alone.
+  if ((flags & kDeviceOnly) == 0) return 0;
+#endif
   // Without the flag, the result is whether whole messages are in order.
-  return has && flags == kReturnCapabilities ? kInOrderAligned128 : 0;
+  return has && (flags & kReturnCapabilities) != 0 ? kInOrderAligned128 : 0;
 }
 
 SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {

@@ -223,7 +223,7 @@ void QueuePair::freeAllReceives() {
 
 void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   attributes = {};
-  attributes.qp_state = attributes.cur_qp_state = state();
+  attributes.qp_state = state();  // the driver leaves cur_qp_state at 0
   attributes.qkey = qkey_;
   attributes.sq_psn = sqPsn_;
   attributes.port_num = 1;
@@ -235,7 +235,7 @@ void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   init.recv_cq = verbs_.qp_base.recv_cq;
   init.cap = attributes_.cap;
   init.qp_type = attributes_.type;
-  init.sq_sig_all = attributes_.signalAll;
+  init.sq_sig_all = 1;  // IB_SIGNAL_ALL_WR of the kernel is 0, which the driver leaves
 }
 
 }  // namespace softefa

@@ -170,24 +170,19 @@ constexpr uint64_t claimOf(uint32_t visitor, uint64_t number) {
 constexpr uint32_t claimantOf(uint64_t claim) { return static_cast<uint32_t>(claim >> 32); }
 constexpr uint32_t kAbandoned = kNone;  // by a visitor that could not deliver the message
 
-// The number and bytes of completed operations.
+// The number of completed operations.
 struct OperationCount {
   uint64_t requests = 0;
-  uint64_t bytes = 0;
   uint64_t errors = 0;
 };
 
 struct SharedCount {
-  std::atomic<uint64_t> requests, bytes, errors;
+  std::atomic<uint64_t> requests, errors;
 
-  void add(uint64_t length) {
-    bytes.fetch_add(length, std::memory_order_relaxed);
-    requests.fetch_add(1, std::memory_order_release);
-  }
+  void add() { requests.fetch_add(1, std::memory_order_release); }
   void addError() { errors.fetch_add(1, std::memory_order_release); }
   OperationCount load() const {
-    return {requests.load(std::memory_order_acquire), bytes.load(std::memory_order_relaxed),
-            errors.load(std::memory_order_acquire)};
+    return {requests.load(std::memory_order_acquire), errors.load(std::memory_order_acquire)};
   }
 };
 
