@@ -154,6 +154,7 @@ SOFTEFA_EXPORT int softefaDestroyCounter(void*) asm("ibv_destroy_comp_cntr");
 SOFTEFA_EXPORT int softefaDestroyCounter(void* counter) {
   if (!supported()) return EOPNOTSUPP;
   const Context& context = Context::of(static_cast<VerbsCounter*>(counter)->context);
+  if (context.isInherited()) return 0;
   CompletionCounter& opened = CompletionCounter::of(counter);
   if (opened.attached()) return context.command(EBUSY);
   destroy(opened);

@@ -178,6 +178,7 @@ SOFTEFA_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* verbs) {
 }
 
 SOFTEFA_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+  if (Context::of(pd->context).isInherited()) return 0;
   auto& domain = *reinterpret_cast<ProtectionDomain*>(pd);
   if (domain.original != nullptr) {
     return ops::deallocParentDomain(reinterpret_cast<ParentDomain&>(domain));
@@ -211,6 +212,7 @@ SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t len
 
 SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   const Context& context = Context::of(mr->context);
+  if (context.isInherited()) return 0;
   auto& region = *reinterpret_cast<MemoryRegion*>(mr);
   Runtime::get().memory().remove(mr->lkey, region.pinned);
   --region.domain->users;
@@ -224,6 +226,7 @@ SOFTEFA_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 
 SOFTEFA_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   Context& context = Context::of(ah->context);
+  if (context.isInherited()) return 0;
   auto* handle = reinterpret_cast<AddressHandle*>(ah);
   --handle->domain->users;
   context.addressHandles().destroy(handle);

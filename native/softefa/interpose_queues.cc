@@ -25,6 +25,7 @@ SOFTEFA_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 }
 
 SOFTEFA_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  if (Context::of(channel->context).isInherited()) return 0;
   CompletionChannel& opened = CompletionChannel::of(channel);
   if (opened.used()) return EBUSY;
   destroy(opened);
@@ -57,6 +58,7 @@ SOFTEFA_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
 SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = CompletionQueue::of(cq);
   Context& context = Context::of(cq->context);
+  if (context.isInherited()) return 0;
   if (queue.used()) return context.command(EBUSY);
   queue.awaitAcknowledgements();
   if (queue.parentDomain != nullptr) --queue.parentDomain->users;
@@ -114,6 +116,7 @@ SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t f
 
 SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   const Context& context = Context::of(qp->context);
+  if (context.isInherited()) return 0;
   ibv_pd* pd = qp->pd;
   destroy(QueuePair::of(qp));
   --reinterpret_cast<ProtectionDomain*>(pd)->users;

@@ -33,11 +33,12 @@ class Pending {
 
 }  // namespace
 
-Lifelines& Lifelines::get() {
-  // Never destroyed, because the kernel reads it when the process ends.
-  static Lifelines& all = *std::make_unique<Lifelines>().release();
-  return all;
-}
+// Never destroyed, because the kernel reads it when the process ends.
+std::atomic<Lifelines*> Lifelines::current{std::make_unique<Lifelines>().release()};
+
+Lifelines& Lifelines::get() { return *current.load(std::memory_order_acquire); }
+
+void Lifelines::renew() { current = std::make_unique<Lifelines>().release(); }
 
 void Lifelines::adopt() {
   head_.list.next = &head_.list;
