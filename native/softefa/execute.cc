@@ -237,7 +237,8 @@ class Execution {
       if (told == Delivery::kSilent) return fail(Status::kLocalUnresponsiveRemote);
       if (told != Delivery::kDone) return unseen(remote) ? again() : notReady();
     }
-    count(remote, read);
+    countForPeer(remote, read);
+    addRdma(counters_, remote.peer->counters(remote.nicIndex()), read, request_.length);
     return Outcome::complete(Status::kOk);
   }
 
@@ -263,28 +264,6 @@ class Execution {
         break;
     }
     return unlessGone(remote, Status::kRemoteBadAddress);
-  }
-
-  void count(RemoteQueuePair& remote, bool read) {
-    countForPeer(remote, read);
-    NicCounters& far = remote.peer->counters(remote.nicIndex());
-    const uint64_t bytes = request_.length;
-    const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
-    NicCounters& source = read ? far : counters_;
-    NicCounters& sink = read ? counters_ : far;
-    add(source.tx_bytes, bytes);
-    add(source.tx_pkts, packets);
-    add(sink.rx_bytes, bytes);
-    add(sink.rx_pkts, packets);
-    if (read) {
-      add(counters_.rdma_read_wrs);
-      add(counters_.rdma_read_bytes, bytes);
-      add(far.rdma_read_resp_bytes, bytes);
-    } else {
-      add(counters_.rdma_write_wrs);
-      add(counters_.rdma_write_bytes, bytes);
-      add(far.rdma_write_recv_bytes, bytes);
-    }
   }
 
   // Updates the counts from which the target's completion counters are computed.

@@ -1,4 +1,5 @@
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include "context.h"
 #include "copy.h"
 #include "guarded_copy.h"
+#include "pinned_copy.h"
 #include "queue_pair.h"
 #include "runtime.h"
 
@@ -231,7 +233,12 @@ bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
     resolved = address.has_value();
     target.add(address.value_or(0), sge.length);
   }
-  resolved = resolved && fill(target.slice(0, arrival.length), cell.data);
+  if (resolved) {
+    target = target.slice(0, arrival.length);
+    Pieces source;
+    source.add(reinterpret_cast<uint64_t>(cell.data), arrival.length);
+    resolved = fill(target, cell.data) || copyPinned(::getpid(), source, ::getpid(), target);
+  }
   cell.user.store(0, std::memory_order_release);
   return resolved;
 }

@@ -165,6 +165,22 @@ TEST(registrations_of_the_same_pages_keep_them_together) {
   CHECK_EQ(ibv_dereg_mr(second), 0);
 }
 
+TEST(the_protection_of_registered_memory_may_change) {
+  Two two;
+  Memory from(two.device), to(two.device);
+  CHECK_EQ(::mprotect(from.data, kSize, PROT_NONE), 0);
+  CHECK_EQ(::mprotect(to.data, kSize, PROT_NONE), 0);
+  std::memset(two.buffer.data(), 2, kSize);
+  CHECK_EQ(two.write(from.remote), Status::kOk);
+  for (const size_t length : {size_t{32}, size_t{8000}}) {
+    two.message(from.sge(5, length), to.sge(100, length));
+  }
+  CHECK_EQ(two.read(to.remote, 4000), Status::kOk);
+  CHECK(all(two.buffer.data(), 100, 1) && all(two.buffer.data() + 100, 3900, 2));
+  CHECK_EQ(::munmap(from.data, kSize), 0);
+  CHECK_EQ(::munmap(to.data, kSize), 0);
+}
+
 TEST(memory_that_free_unmaps_does_not_end_the_process) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   Two two;
