@@ -41,7 +41,9 @@ class Execution {
     if (!remote) return fail(status);
     const Visit away(*remote->peer);
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
-    if (remote->peer->movesPages()) return Outcome::again(now() + kMoveTime);
+    if (remote->peer->movesPages()) {
+      return qp_.isUd() ? Outcome::again(now() + kMoveTime) : silent();
+    }
     request_.deadline = 0;
     if (const uint64_t arrival = carryTo(*remote); arrival != 0) return Outcome::again(arrival);
     if (request_.operation == Operation::kSend) return send(*remote);

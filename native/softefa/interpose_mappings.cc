@@ -1,9 +1,14 @@
 // The calls by which a process unmaps or moves memory, which may be registered. Those that the C
 // library makes itself, as in free(3) of a large block, do not come here.
+//
+// Allocators make these calls while they start, and with their locks held. So these go to the
+// kernel without dlsym(3), and allocate nothing.
 
-#include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 
 #include "interpose.h"
@@ -13,12 +18,6 @@
 using namespace softefa;
 
 namespace {
-
-// The next definition of a function, which may be another preloaded library's.
-template <class Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
 
 uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
@@ -32,9 +31,8 @@ void unmaps(const void* address, size_t length) {
 }  // namespace
 
 SOFTEFA_EXPORT int munmap(void* address, size_t length) noexcept {
-  static const auto real = next<int (*)(void*, size_t)>("munmap");
   unmaps(address, length);
-  return real(address, length);
+  return static_cast<int>(::syscall(SYS_munmap, address, length));
 }
 
 // The headers declare mmap() under one of these names.
@@ -43,10 +41,10 @@ SOFTEFA_EXPORT void* softefaMmap(void* address, size_t length, int protection, i
                                  off64_t offset) asm("mmap");
 SOFTEFA_EXPORT void* softefaMmap(void* address, size_t length, int protection, int flags, int fd,
                                  off64_t offset) {
-  static const auto real = next<void* (*)(void*, size_t, int, int, int, off64_t)>("mmap64");
   // MAP_FIXED_NOREPLACE has another bit.
   if ((flags & MAP_FIXED) != 0) unmaps(address, length);
-  return real(address, length, protection, flags, fd, offset);
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, address, length, protection, flags, fd, offset));
 }
 
 SOFTEFA_EXPORT void* softefaMmap64(void* address, size_t length, int protection, int flags, int fd,
@@ -58,7 +56,6 @@ SOFTEFA_EXPORT void* softefaMmap64(void* address, size_t length, int protection,
 
 SOFTEFA_EXPORT void* mremap(void* address, size_t length, size_t newLength, int flags,
                             ...) noexcept {
-  static const auto real = next<void* (*)(void*, size_t, size_t, int, ...)>("mremap");
   va_list more;
   va_start(more, flags);
   void* fixed = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
@@ -70,7 +67,8 @@ SOFTEFA_EXPORT void* mremap(void* address, size_t length, size_t newLength, int 
   }
   void* moved = MAP_FAILED;
   MemoryTable::moves(number(address), number(address) + std::min(length, newLength), [&] {
-    moved = real(address, length, newLength, flags, fixed);
+    moved =
+        reinterpret_cast<void*>(::syscall(SYS_mremap, address, length, newLength, flags, fixed));
     return moved == MAP_FAILED || moved == address ? 0 : number(moved);
   });
   return moved;
