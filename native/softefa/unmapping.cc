@@ -1,6 +1,8 @@
 // What happens to registrations when their process unmaps or moves their memory. Hardware has
 // pinned the pages: it accesses them, and not what the process maps at their address afterwards.
 
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "memory_table.h"
@@ -9,6 +11,10 @@ namespace softefa {
 namespace {
 
 std::atomic<MemoryTable*> current{nullptr};
+
+// Whether this thread unmaps memory of the device. It may be in the middle of an operation, for
+// whose end a thread that moves pages waits.
+__attribute__((tls_model("initial-exec"))) thread_local bool unmapsOwn = false;
 
 uint64_t endOf(const MrEntry& entry) { return entry.address + entry.length; }
 bool overlaps(const MrEntry& entry, uint64_t from, uint64_t to) {
@@ -21,11 +27,17 @@ bool isWithin(const MrEntry& entry, uint64_t from, uint64_t to) {
 
 }  // namespace
 
+void unmapOwn(void* data, size_t size) {
+  unmapsOwn = true;
+  ::munmap(data, size);
+  unmapsOwn = false;
+}
+
 void MemoryTable::watchUnmapping() { current = this; }
 
 MemoryTable* MemoryTable::affected(uint64_t from, uint64_t to) {
   MemoryTable* table = current.load(std::memory_order_acquire);
-  if (table == nullptr || !table->watched_.mayOverlap(from, to)) return nullptr;
+  if (table == nullptr || unmapsOwn || !table->watched_.mayOverlap(from, to)) return nullptr;
   if (table->depth_ != forkDepth()) return nullptr;  // they are its parent's registrations
   const std::lock_guard<std::mutex> lock(table->placing_);
   for (uint32_t slot = 0; slot < table->used_; ++slot) {
