@@ -21,8 +21,12 @@ namespace {
 
 uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
+uint64_t endOf(const void* address, size_t length) {
+  return (number(address) + length + kPage - 1) & ~(kPage - 1);
+}
+
 void unmaps(const void* address, size_t length) {
-  const uint64_t to = (number(address) + length + kPage - 1) & ~(kPage - 1);
+  const uint64_t to = endOf(address, length);
   if (number(address) % kPage == 0 && to > number(address)) {
     MemoryTable::unmaps(number(address), to);
   }
@@ -41,10 +45,18 @@ SOFTEFA_EXPORT void* softefaMmap(void* address, size_t length, int protection, i
                                  off64_t offset) asm("mmap");
 SOFTEFA_EXPORT void* softefaMmap(void* address, size_t length, int protection, int flags, int fd,
                                  off64_t offset) {
+  const auto map = [&](void* at, int how) {
+    return ::syscall(SYS_mmap, at, length, protection, how, fd, offset);
+  };
   // MAP_FIXED_NOREPLACE has another bit.
-  if ((flags & MAP_FIXED) != 0) unmaps(address, length);
-  return reinterpret_cast<void*>(
-      ::syscall(SYS_mmap, address, length, protection, flags, fd, offset));
+  if ((flags & MAP_FIXED) != 0 && MemoryTable::hasPages(number(address), endOf(address, length))) {
+    // A call that fails must leave the pages where they are.
+    const long trial = map(nullptr, flags & ~MAP_FIXED);
+    if (trial == -1) return MAP_FAILED;
+    ::syscall(SYS_munmap, trial, length);
+    unmaps(address, length);
+  }
+  return reinterpret_cast<void*>(map(address, flags));
 }
 
 SOFTEFA_EXPORT void* softefaMmap64(void* address, size_t length, int protection, int flags, int fd,

@@ -65,6 +65,8 @@ class MemoryTable {
   // The process is about to unmap [from, to), of whole pages. The device keeps the
   // pages of registrations that lose all of them. It fails operations on those that lose a part.
   static void unmaps(uint64_t from, uint64_t to);
+  // Whether registrations have pages there.
+  static bool hasPages(uint64_t from, uint64_t to) { return affected(from, to) != nullptr; }
   // The process moves the pages of [from, to) to another address by calling `move`, which returns
   // that address, or 0 if it fails. Registrations follow them.
   template <class Move>

@@ -106,6 +106,8 @@ TEST(unmapped_memory_is_sent_received_read_and_written) {
 TEST(what_is_mapped_over_registered_memory_is_not_touched) {
   Two two;
   Memory memory(two.device);
+  CHECK(::mmap(memory.data, kSize, PROT_READ, MAP_SHARED | MAP_FIXED, -1, 0) == MAP_FAILED);
+  CHECK(all(memory.data, kSize, 1));
   const uint8_t* other = memory.replace();
   std::memset(two.buffer.data(), 2, kSize);
   CHECK_EQ(two.write(memory.remote), Status::kOk);
