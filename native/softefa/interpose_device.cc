@@ -39,6 +39,7 @@ std::vector<Device>& devices() {
   static const Runtime* owner = nullptr;
   // Never destroyed, because callers keep pointers to the devices, which exit handlers may use.
   static std::vector<Device>* all = nullptr;
+  static std::vector<std::vector<Device>*> parents;  // stay reachable, so that they are no leak
   const Runtime& runtime = Runtime::ofThisProcess();
   const std::lock_guard<std::mutex> lock(mutex);
   if (owner == &runtime) return *all;
@@ -46,6 +47,7 @@ std::vector<Device>& devices() {
   for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
   ::setenv("SYSFS_PATH", Runtime::get().sysfs().root().c_str(), 1);
   owner = &runtime;
+  if (all != nullptr) parents.push_back(all);
   all = list.release();
   return *all;
 }

@@ -212,8 +212,11 @@ SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t len
 
 SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   const Context& context = Context::of(mr->context);
-  if (context.isInherited()) return 0;
   auto& region = *reinterpret_cast<MemoryRegion*>(mr);
+  if (context.isInherited()) {
+    destroy(region);
+    return 0;
+  }
   Runtime::get().memory().remove(mr->lkey, region.pinned);
   --region.domain->users;
   destroy(region);

@@ -38,7 +38,11 @@ std::atomic<Lifelines*> Lifelines::current{std::make_unique<Lifelines>().release
 
 Lifelines& Lifelines::get() { return *current.load(std::memory_order_acquire); }
 
-void Lifelines::renew() { current = std::make_unique<Lifelines>().release(); }
+void Lifelines::renew() {
+  auto made = std::make_unique<Lifelines>();
+  made->parents_ = current.load();
+  current = made.release();
+}
 
 void Lifelines::adopt() {
   head_.list.next = &head_.list;

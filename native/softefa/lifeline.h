@@ -45,6 +45,7 @@ class Lifelines {
   // Links the lifeline at this place of the list to the next one.
   void link(size_t place);
 
+  Lifelines* parents_ = nullptr;  // stay reachable, so that they are no leak
   std::mutex mutex_;
   std::atomic<uint32_t> thread_{0};
   robust_list_head head_{};
