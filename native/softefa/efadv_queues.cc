@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "context.h"
+#include "descriptors.h"
 #include "interpose.h"
 #include "options.h"
 #include "queue_pair.h"
