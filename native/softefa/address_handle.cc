@@ -12,7 +12,7 @@
 namespace softefa {
 
 AddressHandle* AddressHandles::create(ibv_pd* pd, const ibv_ah_attr& attributes) {
-  if (attributes.port_num != 1 || attributes.is_global == 0) {
+  if (attributes.port_num != 1 || attributes.is_global == 0 || attributes.grh.sgid_index != 0) {
     errno = EINVAL;
     return nullptr;
   }

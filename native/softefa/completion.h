@@ -28,6 +28,7 @@ struct Completion {
   uint32_t sourceQpn = 0;
   uint32_t source = 0;  // NicAddress::key()
   uint16_t ahn = 0;
+  bool orphaned = false;  // its queue pair was destroyed
 
   bool isReceive() const { return (opcode & IBV_WC_RECV) != 0; }
 };

@@ -3,20 +3,17 @@
 #include <cerrno>
 
 #include "context.h"
+#include "dmabuf.h"
 
 namespace softefa {
 
 CounterValue::CounterValue(uint64_t* memory) : memory_(memory) {}
 
 CounterValue::CounterValue(int fd, uint64_t offset)
-    : part_(fd, offset, sizeof(uint64_t)), memory_(part_.at<uint64_t>()) {}
+    : part_(mapDmabuf(fd, offset, sizeof(uint64_t))), memory_(part_.at<uint64_t>()) {}
 
-CompletionCounter::CompletionCounter(Context& context, bool countsBytes, CounterValue completed,
-                                     CounterValue failed)
-    : context_(context),
-      countsBytes_(countsBytes),
-      completed_(std::move(completed)),
-      failed_(std::move(failed)) {
+CompletionCounter::CompletionCounter(Context& context, CounterValue completed, CounterValue failed)
+    : context_(context), completed_(std::move(completed)), failed_(std::move(failed)) {
   static std::atomic<uint32_t> handles{0};
   handle_.verbs = {context.verbs(), ++handles};
   completed_.set(0);
@@ -26,8 +23,7 @@ CompletionCounter::CompletionCounter(Context& context, bool countsBytes, Counter
 CompletionCounter::~CompletionCounter() { context_.completionCounters.give(); }
 
 void CompletionCounter::count(const OperationCount& done) {
-  const uint64_t amount = countsBytes_ ? done.bytes : done.requests;
-  if (amount != 0) completed_.add(amount);
+  if (done.requests != 0) completed_.add(done.requests);
   if (done.errors != 0) failed_.add(done.errors);
 }
 
@@ -66,9 +62,8 @@ bool AttachedCounters::collect(const PeerCounts& counts) {
 
 bool AttachedCounters::collect(Counted kind, const SharedCount& count, OperationCount& before) {
   const OperationCount now = count.load();
-  const OperationCount done{now.requests - before.requests, now.bytes - before.bytes,
-                            now.errors - before.errors};
-  if (done.requests == 0 && done.bytes == 0 && done.errors == 0) return false;
+  const OperationCount done{now.requests - before.requests, now.errors - before.errors};
+  if (done.requests == 0 && done.errors == 0) return false;
   before = now;
   if (CompletionCounter* counter = at(kind)) counter->count(done);
   return true;

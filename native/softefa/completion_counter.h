@@ -50,8 +50,7 @@ class CounterValue {
 // Counts the completions of the queue pairs that it is attached to.
 class CompletionCounter {
  public:
-  CompletionCounter(Context& context, bool countsBytes, CounterValue completed,
-                    CounterValue failed);
+  CompletionCounter(Context& context, CounterValue completed, CounterValue failed);
   ~CompletionCounter();
   CompletionCounter(const CompletionCounter&) = delete;
 
@@ -70,7 +69,6 @@ class CompletionCounter {
  private:
   Handle<VerbsCounter, CompletionCounter> handle_{*this};
   Context& context_;
-  const bool countsBytes_;
   CounterValue completed_;
   CounterValue failed_;
   std::atomic<uint32_t> attached_{0};

@@ -38,12 +38,19 @@ CompletionQueue::CompletionQueue(Context& context, const ibv_cq_init_attr_ex& at
   efa_.verbs.wc_read_sgid = withSgid_ ? ops::readSgid : nullptr;
   const bool tellsUnsolicited = (efaFlags & ops::kWithUnsolicited) != 0;
   efa_.verbs.wc_is_unsolicited = tellsUnsolicited ? ops::isUnsolicited : nullptr;
-  if (channel_ != nullptr) channel_->attach(*this);
+  if (channel_ == nullptr) return;
+  OwnSegment& segment = Runtime::get().segment();
+  armedPlace_ = segment.takeArmed();
+  armed_ = &segment.header().armed[armedPlace_];
+  channel_->attach(*this);
 }
 
 CompletionQueue::~CompletionQueue() {
   if (ring_ != nullptr) Runtime::get().engine().remove(*this);
-  if (channel_ != nullptr) channel_->detach(*this);
+  if (channel_ != nullptr) {
+    channel_->detach(*this);
+    Runtime::get().segment().giveArmed(armedPlace_);
+  }
   ::pthread_cond_destroy(&handle_.verbs.cond);
   ::pthread_mutex_destroy(&handle_.verbs.mutex);
 }
@@ -69,21 +76,42 @@ void CompletionQueue::awaitAcknowledgements() {
 void CompletionQueue::attach(QueuePair& queuePair) {
   std::lock_guard<std::mutex> lock(polling_);
   queuePairs_.push_back(&queuePair);
-  if (ringed_) {
-    queuePair.wakeForArrivals();
-  } else if (armed_) {
-    queuePair.armReceives();
-  }
+  if (ringed_) queuePair.wakeForArrivals();
 }
 
 void CompletionQueue::detach(QueuePair& queuePair) {
   std::lock_guard<std::mutex> lock(polling_);
   queuePairs_.erase(std::find(queuePairs_.begin(), queuePairs_.end(), &queuePair));
+  moveArrivals(queuePair);
   std::lock_guard<std::mutex> list(pushing_);
-  listed_.erase(std::remove_if(listed_.begin(), listed_.end(),
-                               [&](const Completion& c) { return c.queuePair == &queuePair; }),
-                listed_.end());
-  listedCount_ = listed_.size();
+  for (Completion& completion : listed_) {
+    // Those from before a reset have no queue pair.
+    if (completion.qpn == queuePair.number()) completion.orphaned = true;
+  }
+  if (ring_ != nullptr) ring_->forget(queuePair);
+}
+
+void CompletionQueue::settle(QueuePair& queuePair) {
+  std::lock_guard<std::mutex> lock(polling_);
+  moveArrivals(queuePair);
+}
+
+// Moves what has arrived to the other completions, and unties those from the queue pair.
+void CompletionQueue::moveArrivals(QueuePair& queuePair) {
+  Completion completion;
+  while (queuePair.receivesInto(*this) && queuePair.takeArrival(completion)) {
+    if (ringed_) {
+      pushToRing(completion);
+      continue;
+    }
+    std::lock_guard<std::mutex> list(pushing_);
+    listed_.push_back(completion);
+  }
+  std::lock_guard<std::mutex> list(pushing_);
+  for (Completion& listed : listed_) {
+    if (listed.queuePair == &queuePair) listed.queuePair = nullptr;
+  }
+  listedCount_.store(listed_.size(), std::memory_order_release);
 }
 
 bool CompletionQueue::push(const Completion& completion) {
@@ -103,7 +131,7 @@ bool CompletionQueue::push(const Completion& completion) {
 }
 
 void CompletionQueue::announceIfArmed() {
-  if (channel_ != nullptr && armed_.exchange(false)) channel_->announce(cookie());
+  if (channel_ != nullptr && armed_->exchange(0) != 0) channel_->announce(cookie());
 }
 
 // A completion that does not fit into the queue is dropped, and the queue pairs go into the error
@@ -137,9 +165,10 @@ int CompletionQueue::start() {
     }
   }
   checkOverrun();
-  if (take()) {
+  if (const int error = take(); error != ENOENT) {
     emptyPolls_ = 0;
-    return 0;
+    if (error != 0) polling_.unlock();
+    return error;
   }
   const bool yield = ++emptyPolls_ % kYieldAfter == 0;
   polling_.unlock();
@@ -149,7 +178,7 @@ int CompletionQueue::start() {
 
 int CompletionQueue::next() {
   release();
-  return take() ? 0 : ENOENT;
+  return take();
 }
 
 void CompletionQueue::end() {
@@ -163,14 +192,19 @@ void CompletionQueue::release() {
   current_.queuePair = nullptr;
 }
 
-bool CompletionQueue::take() {
-  if (ringed_.load(std::memory_order_relaxed)) return takeWritten();
-  listedFirst_ = !listedFirst_;
-  const bool taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
-  if (!taken) return false;
+int CompletionQueue::take() {
+  bool taken = false;
+  if (ringed_.load(std::memory_order_relaxed)) {
+    taken = takeWritten();
+  } else {
+    listedFirst_ = !listedFirst_;
+    taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
+  }
+  if (!taken) return ENOENT;
+  if (current_.orphaned) return EINVAL;
   handle_.verbs.wr_id = current_.id;
   handle_.verbs.status = toWcStatus(current_.status);
-  return true;
+  return 0;
 }
 
 bool CompletionQueue::takeListed() {
@@ -216,14 +250,12 @@ int CompletionQueue::poll(int count, ibv_wc* wc) {
 
 int CompletionQueue::arm() {
   if (ringed_) return armRing();
-  armed_ = true;
+  armed_->exchange(1);  // a peer that adds an arrival after this sends an event
   bool unread = false;
   {
     std::lock_guard<std::mutex> lock(polling_);
     for (QueuePair* queuePair : queuePairs_) {
-      if (!queuePair->receivesInto(*this)) continue;
-      queuePair->armReceives();
-      if (queuePair->hasArrival() && queuePair->disarmReceives()) unread = true;
+      if (queuePair->receivesInto(*this) && queuePair->hasArrival()) unread = true;
     }
   }
   if (unread || listedCount_ != 0) announceIfArmed();

@@ -48,9 +48,10 @@ class CompletionQueue {
   efadv_cq* efa() { return reinterpret_cast<efadv_cq*>(&efa_.verbs); }
 
   void attach(QueuePair& queuePair);
+  // Removes a queue pair that is destroyed. Its completions remain: polling each returns EINVAL.
   void detach(QueuePair& queuePair);
-  // Removes a queue pair that is destroyed, with its completions in a ring.
-  void forget(QueuePair& queuePair);
+  // Called before a queue pair is reset: its completions remain, and free no resources of it.
+  void settle(QueuePair& queuePair);
   bool used() const { return !queuePairs_.empty(); }
   // Called before it is destroyed: waits until the user has acknowledged all events that it got.
   void awaitAcknowledgements();
@@ -60,7 +61,8 @@ class CompletionQueue {
   // Any thread may call it. Returns true if the completion will not be polled through the library;
   // the caller must then free the resources of the request.
   bool push(const Completion& completion);
-  // The caller owns the queue between start and end. Returns ENOENT if the queue is empty.
+  // The caller owns the queue between start and end. Returns ENOENT if the queue is empty, and
+  // EINVAL for a completion of a destroyed queue pair, which is then gone.
   int start();
   int next();
   void end();
@@ -74,11 +76,14 @@ class CompletionQueue {
   CompletionRing& makeRing(SharedPart memory = {});
   // Places the entries in a file of the user, when the queue is created.
   void useMemory(const ops::CqMemory& memory);
+  // The address at which the user sees these entries; nullptr: they are not in its memory.
+  uint8_t* userMemory() const { return userMemory_; }
   bool inMemory() const { return inMemory_; }
   // Called by the engine: moves arrived completions into the ring. Returns true if there were any.
   bool serve();
 
   CompletionChannel* channel() const { return channel_; }
+  uint32_t armedPlace() const { return armedPlace_; }
   ProtectionDomain* parentDomain = nullptr;  // under which it was created
   uint64_t cookie() const { return reinterpret_cast<uint64_t>(&handle_.verbs); }
 
@@ -86,10 +91,11 @@ class CompletionQueue {
   using Extended = Handle<ibv_cq_ex, CompletionQueue>;
   using Efa = Handle<EfaCq, CompletionQueue>;
 
-  bool take();
+  int take();
   bool takeListed();
   bool takeArrived();
   bool takeWritten();
+  void moveArrivals(QueuePair& queuePair);
   void pushToRing(Completion completion);
   int armRing();
   void announceIfArmed();
@@ -116,10 +122,13 @@ class CompletionQueue {
   std::unique_ptr<CompletionRing> ring_;
   std::atomic<bool> ringed_{false};
   bool inMemory_ = false;
+  uint8_t* userMemory_ = nullptr;
   std::atomic<size_t> listedCount_{0};
   std::atomic<bool> overrun_{false};
-  std::atomic<bool> armed_{false};
-  uint32_t reportedEvents_ = 0;  // under the mutex of ibv_cq
+  uint32_t armedPlace_ = kNone;
+  std::atomic<uint32_t> neverArmed_{0};
+  std::atomic<uint32_t>* armed_ = &neverArmed_;  // in the segment, for peers too
+  uint32_t reportedEvents_ = 0;                  // under the mutex of ibv_cq
 };
 
 }  // namespace softefa

@@ -7,6 +7,7 @@
 #include "descriptors.h"
 #include "device_attributes.h"
 #include "nic_address.h"
+#include "queue_pair.h"
 
 namespace softefa {
 namespace {
@@ -83,6 +84,7 @@ void CompletionRing::write(const Completion& completion) {
 }
 
 bool CompletionRing::take(Completion& completion) {
+  taken_ = true;
   if (!everRung_) {
     everRung_ = true;
     if (written_ > entries_) read_ = written_ - entries_;
@@ -119,9 +121,9 @@ void CompletionRing::forget(const QueuePair& queuePair) {
   const uint64_t oldest = std::max(read_, written_ > entries_ ? written_ - entries_ : 0);
   for (uint64_t n = oldest; n < written_; ++n) {
     Completion& completion = kept_[n & (entries_ - 1)];
-    if (completion.queuePair != &queuePair) continue;
-    completion.queuePair = nullptr;
-    ++read_;
+    if (completion.qpn != queuePair.number() || completion.orphaned) continue;
+    completion.orphaned = true;
+    if (!taken_) ++read_;
   }
 }
 

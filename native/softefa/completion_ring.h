@@ -38,8 +38,8 @@ class CompletionRing {
   // Whether the doorbell has been rung since the last call. Each ring counts as a request for an
   // event.
   bool wasRung();
-  // Handles a queue pair that is destroyed: its user skips the queue pair's entries without a
-  // doorbell.
+  // Handles a queue pair that is destroyed. Users that read the entries themselves skip those of
+  // the queue pair, without a doorbell.
   void forget(const QueuePair& queuePair);
 
  private:
@@ -55,6 +55,7 @@ class CompletionRing {
   uint32_t lastBell_ = 0;
   bool everRung_ = false;  // whether the user has ever written how far it has read
   bool rung_ = false;
+  bool taken_ = false;  // whether the user polls through the library
 };
 
 }  // namespace softefa

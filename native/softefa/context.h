@@ -11,6 +11,7 @@
 #include "address_handle.h"
 #include "counters.h"
 #include "device_attributes.h"
+#include "forks.h"
 #include "handle.h"
 #include "knobs.h"
 #include "nic_address.h"
@@ -48,6 +49,8 @@ class Context {
   }
   ibv_context* verbs() { return &handle_.verbs.context; }
   uint32_t nic() const { return nic_; }
+  // Whether a parent of this process has opened it. The child then leaves its objects alone.
+  bool isInherited() const { return depth_ != forkDepth(); }
   NicAddress address() const;
   NicCounters& counters() const { return counters_; }
   AddressHandles& addressHandles() { return addressHandles_; }
@@ -80,6 +83,7 @@ class Context {
   void giveQpIndex(uint32_t qpn);
 
  private:
+  const unsigned depth_ = forkDepth();
   uint32_t nic_;
   NicCounters& counters_;
   AddressHandles addressHandles_{nic_};

@@ -10,6 +10,7 @@
 
 #include "bounce.h"
 #include "options.h"
+#include "pinned_copy.h"
 
 namespace softefa {
 namespace {
@@ -45,6 +46,16 @@ void forbid(const PeerSegment& peer, int error) {
   peer.needsHelp() = true;
 }
 
+// Pages that process_vm_readv(2) may not access: their protection has changed since they were
+// pinned, or they are not mapped.
+CopyResult copyProtected(const PeerSegment& peer, Direction direction, const Pieces& local,
+                         const Pieces& remote) {
+  const pid_t own = ::getpid(), other = peer.header().pid;
+  const bool copied = direction == Direction::kToPeer ? copyPinned(own, local, other, remote)
+                                                      : copyPinned(other, remote, own, local);
+  return copied ? CopyResult::kDone : CopyResult::kFault;
+}
+
 CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces& local,
                       const Pieces& remote) {
   const uint64_t total = local.total();
@@ -60,7 +71,7 @@ CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces
       if (moved > 0) done += static_cast<uint64_t>(moved);
       if (done == total) return CopyResult::kDone;
       if (moved > 0) continue;
-      if (moved == 0 || errno == EFAULT) return CopyResult::kFault;
+      if (moved == 0 || errno == EFAULT) return copyProtected(peer, direction, local, remote);
       if (errno == ESRCH) return CopyResult::kGone;
       break;
     }

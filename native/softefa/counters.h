@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "device_attributes.h"
+
 namespace softefa {
 
 using Count = std::atomic<uint64_t>;
@@ -26,6 +28,20 @@ struct alignas(64) NicCounters {
 
 inline void add(Count& counter, uint64_t value = 1) {
   counter.fetch_add(value, std::memory_order_relaxed);
+}
+
+// Counts an RDMA operation of `initiator`.
+inline void addRdma(NicCounters& initiator, NicCounters& target, bool read, uint64_t bytes) {
+  const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
+  NicCounters& source = read ? target : initiator;
+  NicCounters& sink = read ? initiator : target;
+  add(source.tx_bytes, bytes);
+  add(source.tx_pkts, packets);
+  add(sink.rx_bytes, bytes);
+  add(sink.rx_pkts, packets);
+  add(read ? initiator.rdma_read_wrs : initiator.rdma_write_wrs);
+  add(read ? initiator.rdma_read_bytes : initiator.rdma_write_bytes, bytes);
+  add(read ? target.rdma_read_resp_bytes : target.rdma_write_recv_bytes, bytes);
 }
 
 struct NamedCounter {

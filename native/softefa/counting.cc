@@ -35,7 +35,6 @@ void QueuePair::countOwn(const WorkRequest& request, Status status) {
   OperationCount done;
   if (status == Status::kOk) {
     done.requests = 1;
-    done.bytes = request.length;
   } else {
     done.errors = 1;
   }

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "clock.h"
 #include "context.h"
+#include "guarded_copy.h"
 #include "options.h"
 #include "runtime.h"
 
@@ -94,7 +95,7 @@ class Sender {
     content.cell = cell;
     if (region_.counts.wanted.load(std::memory_order_relaxed) != 0 && receive_.id != kNone) {
       if (status == Status::kOk) {
-        region_.counts.receives.add(request_.length);
+        region_.counts.receives.add();
       } else {
         region_.counts.receives.addError();
       }
@@ -167,7 +168,11 @@ class Sender {
       to += header_;
     }
     for (unsigned i = 0; i < payload.count; ++i) {
-      std::memcpy(to, payload.part[i].iov_base, payload.part[i].iov_len);
+      if (!guardedCopy(to, payload.part[i].iov_base, payload.part[i].iov_len)) {
+        // process_vm_writev(2) reports the fault.
+        cell.user.store(0, std::memory_order_release);
+        return false;
+      }
       to += payload.part[i].iov_len;
     }
     publish(Status::kOk, index);
@@ -217,7 +222,8 @@ class Sender {
     if (region_.channel.load(std::memory_order_relaxed) == 0) return;
     // A thread that arms the queue after this point sees the arrival. If the queue was armed
     // before, send an event.
-    if (region_.armed.exchange(0, std::memory_order_acq_rel) == 0) return;
+    const uint32_t place = region_.armed.load(std::memory_order_relaxed) % kMaxArmed;
+    if (to_.peer->header().armed[place].exchange(0, std::memory_order_acq_rel) == 0) return;
     CompletionChannel::announce(to_.peer->folder(), region_.channel, region_.cookie);
   }
 

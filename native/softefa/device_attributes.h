@@ -7,7 +7,7 @@ namespace softefa {
 // The attributes of the device. The limits are of the same order as an EFA's.
 constexpr uint64_t kPortSpeed = 1000;  // in 100 Mbit/s: 4 lanes of 25 Gbit/s
 constexpr uint32_t kVendorId = 0x1d0f;
-constexpr char kFirmware[] = "softefa 1.0 (emulated)";
+constexpr char kFirmware[] = "0.0.0.0";  // as rdma-core prints it: the driver reports none
 
 constexpr uint32_t kMaxMessage = 8928;  // the MTU for SRD messages and UD datagrams
 constexpr uint32_t kMaxRdma = 1u << 30;

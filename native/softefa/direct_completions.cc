@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "completion_queue.h"
 #include "context.h"
+#include "dmabuf.h"
 #include "queue_pair.h"
 #include "runtime.h"
 #include "verbs_ops.h"
@@ -34,17 +35,22 @@ CompletionRing& CompletionQueue::makeRing(SharedPart memory) {
     ring_ = std::move(ring);
     ringed_.store(true, std::memory_order_release);
   }
-  for (const Completion& completion : listed) completion.queuePair->retire(completion);
+  for (const Completion& completion : listed) {
+    if (completion.queuePair != nullptr) completion.queuePair->retire(completion);
+  }
   for (QueuePair* queuePair : queuePairs_) queuePair->wakeForArrivals();
   engine.watch(*this);
   return *ring_;
 }
 
 void CompletionQueue::useMemory(const ops::CqMemory& memory) {
-  const size_t needed = CompletionRing::sizeOf(capacity_);
+  SharedPart part = mapDmabuf(memory.fd, memory.offset, memory.length);
+  // The driver wants whole pages.
+  const size_t needed = (CompletionRing::sizeOf(capacity_) + kPage - 1) & ~(kPage - 1);
   if (memory.length < needed) throw std::system_error(EINVAL, std::generic_category(), "length");
-  makeRing(SharedPart(memory.fd, memory.offset, needed));
+  makeRing(std::move(part));
   inMemory_ = true;
+  userMemory_ = memory.buffer;
 }
 
 void CompletionQueue::pushToRing(Completion completion) {
@@ -58,19 +64,11 @@ void CompletionQueue::pushToRing(Completion completion) {
 
 bool CompletionQueue::takeWritten() {
   std::lock_guard<std::mutex> lock(pushing_);
-  if (!ring_->take(current_)) return false;
-  handle_.verbs.wr_id = current_.id;
-  handle_.verbs.status = toWcStatus(current_.status);
-  return true;
-}
-
-void CompletionQueue::forget(QueuePair& queuePair) {
-  std::lock_guard<std::mutex> lock(pushing_);
-  if (ring_ != nullptr) ring_->forget(queuePair);
+  return ring_->take(current_);
 }
 
 int CompletionQueue::armRing() {
-  armed_ = true;
+  armed_->store(1);
   bool unread = false;
   {
     std::lock_guard<std::mutex> lock(pushing_);
@@ -88,7 +86,7 @@ bool CompletionQueue::serve() {
   {
     std::lock_guard<std::mutex> list(pushing_);
     if (ring_->wasRung()) {
-      armed_ = true;
+      armed_->store(1);
       unread = ring_->unread() != 0;
     }
   }

@@ -65,6 +65,8 @@ SOFTEFA_EXPORT int efadv_query_device(ibv_context* context, efadv_device_attr* a
   all.inline_buf_size_ex = kMaxInlineWide;
   all.device_caps = Context::capabilities() & ~(kDataPolling128 | kSend64BitIds);
   all.max_rdma_size = kMaxRdma;
+  // A caller whose structure ends before max_rdma_size learns of no RDMA.
+  if (inlen < sizeof(all)) all.device_caps &= ~(kRdmaRead | kRdmaWrite);
   if ((all.device_caps & (kRdmaRead | kRdmaWrite)) == 0) all.max_rdma_size = 0;
   give(attributes, inlen, all);
   return 0;
@@ -85,18 +87,19 @@ SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr
   uint64_t supported = 0;
   if ((Context::capabilities() & kCqWithSgid) != 0) supported |= ops::kWithSgid;
   if ((Context::capabilities() & kUnsolicitedWriteRecv) != 0) supported |= ops::kWithUnsolicited;
-  if (!take(efa, inlen, wanted) || wanted.comp_mask != 0) {
+  if (inlen < offsetof(EfaCqAttributes, flags) || !take(efa, inlen, wanted) ||
+      wanted.comp_mask != 0) {
     errno = EINVAL;
     return nullptr;
   }
   const bool elsewhere = (wanted.flags & kInMemory) != 0;
   const bool can = (Context::capabilities() & kCqWithExternalMemory) != 0;
-  if ((wanted.wc_flags & ~supported) != 0 || (wanted.flags & ~kInMemory) != 0 ||
-      (elsewhere && !can)) {
+  if ((wanted.wc_flags & ~supported) != 0 || (elsewhere && !can)) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
-  const ops::CqMemory memory{wanted.memory.fd, wanted.memory.offset, wanted.memory.length};
+  const ops::CqMemory memory{wanted.memory.buffer, wanted.memory.fd, wanted.memory.offset,
+                             wanted.memory.length};
   return ops::createCq(context, *attributes, wanted.wc_flags, elsewhere ? &memory : nullptr);
 }
 
@@ -177,5 +180,6 @@ SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, const RqDepthAttributes* want
                                      uint32_t inlen) {
   constexpr size_t least = offsetof(RqDepthAttributes, reserved);
   if (inlen < least || wanted->comp_mask != 0 || wanted->max_recv_sge > kMaxRqSge) return -EINVAL;
+  if (wanted->max_recv_sge == 0) return -ops::refuseNoSegments();
   return static_cast<int>(ops::maxReceives(wanted->max_recv_sge));
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "context.h"
+#include "descriptors.h"
 #include "interpose.h"
 #include "options.h"
 #include "queue_pair.h"
@@ -39,7 +40,7 @@ static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
 
 constexpr uint16_t kCaps64BitIds = 1;  // EFADV_WQ_CAPS_64_BIT_REQ_ID
 
-// Descriptors per doorbell.
+// Descriptors of 64 bytes per doorbell.
 constexpr uint32_t kMaxBatch = 16;
 
 EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
@@ -64,10 +65,12 @@ SOFTEFA_EXPORT int softefaQueryCq(ibv_cq* cq, void* attributes, uint32_t inlen) 
   try {
     const CompletionRing& ring = CompletionQueue::of(cq).makeRing();
     EfaCqMemory memory{};
-    memory.buffer = ring.buffer();
+    const bool inMemory = CompletionQueue::of(cq).inMemory();
+    memory.buffer = inMemory ? CompletionQueue::of(cq).userMemory() : ring.buffer();
     memory.entry_size = ring.entrySize();
     memory.num_entries = ring.entries();
-    memory.doorbell = &ring.doorbell();
+    // The driver maps a doorbell only with entries of its own.
+    memory.doorbell = inMemory ? nullptr : &ring.doorbell();
     give(attributes, inlen, memory);
     return 0;
   } catch (const std::system_error& failure) {
@@ -81,7 +84,8 @@ SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp* qp, void* sends, void* receives, ui
   if (inlen < offsetof(EfaWqMemory, caps)) return EINVAL;
   try {
     const WorkRings& rings = QueuePair::of(qp).makeRings();
-    EfaWqMemory ofSends = describe(rings.send, std::min(kMaxBatch, rings.send.entries()));
+    const uint32_t batch = kMaxBatch * kSendSize / rings.send.entrySize();
+    EfaWqMemory ofSends = describe(rings.send, std::min(batch, rings.send.entries()));
     if (rings.longIds) ofSends.caps = kCaps64BitIds;
     give(sends, inlen, ofSends);
     give(receives, inlen, describe(rings.receive, rings.receive.entries()));

@@ -22,6 +22,7 @@ constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
 constexpr unsigned kRnrDoublings = 4;
 constexpr uint32_t kRnrForEver = 7;
 constexpr uint64_t kRetransmitAfter = 200 * kMicrosecond;
+constexpr uint64_t kMoveTime = 20 * kMicrosecond;
 constexpr uint64_t kSilencePoll = 200 * kMicrosecond;
 
 class Execution {
@@ -31,6 +32,7 @@ class Execution {
 
   Outcome run() {
     const Visit visit(Runtime::get().segment());
+    if (Runtime::get().segment().movesPages()) return Outcome::again(now() + kMoveTime);
     Status status = checkLocal();
     if (status != Status::kOk) return fail(status);
     if (const Outcome fault = faults(); fault.done || fault.due != 0) return fault;
@@ -39,6 +41,9 @@ class Execution {
     if (!remote) return fail(status);
     const Visit away(*remote->peer);
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
+    if (remote->peer->movesPages()) {
+      return qp_.isUd() ? Outcome::again(now() + kMoveTime) : silent();
+    }
     request_.deadline = 0;
     if (const uint64_t arrival = carryTo(*remote); arrival != 0) return Outcome::again(arrival);
     if (request_.operation == Operation::kSend) return send(*remote);
@@ -234,7 +239,8 @@ class Execution {
       if (told == Delivery::kSilent) return fail(Status::kLocalUnresponsiveRemote);
       if (told != Delivery::kDone) return unseen(remote) ? again() : notReady();
     }
-    count(remote, read);
+    countForPeer(remote, read);
+    addRdma(counters_, remote.peer->counters(remote.nicIndex()), read, request_.length);
     return Outcome::complete(Status::kOk);
   }
 
@@ -262,33 +268,11 @@ class Execution {
     return unlessGone(remote, Status::kRemoteBadAddress);
   }
 
-  void count(RemoteQueuePair& remote, bool read) {
-    countForPeer(remote, read);
-    NicCounters& far = remote.peer->counters(remote.nicIndex());
-    const uint64_t bytes = request_.length;
-    const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
-    NicCounters& source = read ? far : counters_;
-    NicCounters& sink = read ? counters_ : far;
-    add(source.tx_bytes, bytes);
-    add(source.tx_pkts, packets);
-    add(sink.rx_bytes, bytes);
-    add(sink.rx_pkts, packets);
-    if (read) {
-      add(counters_.rdma_read_wrs);
-      add(counters_.rdma_read_bytes, bytes);
-      add(far.rdma_read_resp_bytes, bytes);
-    } else {
-      add(counters_.rdma_write_wrs);
-      add(counters_.rdma_write_bytes, bytes);
-      add(far.rdma_write_recv_bytes, bytes);
-    }
-  }
-
   // Updates the counts from which the target's completion counters are computed.
   void countForPeer(RemoteQueuePair& remote, bool read) const {
     PeerCounts& counts = remote.view.region->counts;
     if (counts.wanted.load(std::memory_order_relaxed) == 0) return;
-    (read ? counts.reads : counts.writes).add(request_.length);
+    (read ? counts.reads : counts.writes).add();
     Engine::wake(remote.peer->header());
   }
 

@@ -12,7 +12,8 @@ struct Handle {
 
   static Owner& ownerOf(void* verbs) { return *static_cast<Handle*>(verbs)->owner; }
 
-  Verbs verbs{};  // first
+  Verbs verbs{};     // first
+  void* newer[8]{};  // null, for callers whose headers have more members
   Owner* owner;
 };
 

@@ -30,7 +30,8 @@ struct Attributes {
   uint32_t type;
   uint32_t flags;
 };
-constexpr uint32_t kRequests = 0, kBytes = 1;
+constexpr uint32_t kRequests = 0;
+constexpr uint64_t kMaxValue = (uint64_t{1} << 62) - 1;
 
 struct Attachment {
   uint32_t comp_mask;
@@ -69,23 +70,23 @@ CounterValue valueAt(const Location& location) {
     if (location.ptr == nullptr || reinterpret_cast<uintptr_t>(location.ptr) % 8 != 0) fail(EINVAL);
     return CounterValue(reinterpret_cast<uint64_t*>(location.ptr));
   }
-  if (location.type != kInDmabuf || location.offset % 8 != 0) fail(EINVAL);
+  if (location.offset % 8 != 0) fail(EINVAL);
   return CounterValue(location.fd, location.offset);
 }
 
 std::unique_ptr<CompletionCounter> make(Context& context, const Attributes& attributes,
                                         const EfaAttributes& efa) {
-  if (!supported()) fail(EOPNOTSUPP);
-  if (attributes.comp_mask != 0 || attributes.flags != 0) fail(EINVAL);
-  if (attributes.type != kRequests && attributes.type != kBytes) fail(EOPNOTSUPP);
-  if (efa.comp_mask != 0 || efa.reserved != 0) fail(EINVAL);
-  if ((efa.flags & ~(kCompletedElsewhere | kFailedElsewhere)) != 0) fail(EOPNOTSUPP);
+  // As rdma-core, which refuses counters of bytes.
+  const bool valid = attributes.comp_mask == 0 && attributes.flags == 0 &&
+                     attributes.type == kRequests && efa.comp_mask == 0 &&
+                     (efa.flags & ~(kCompletedElsewhere | kFailedElsewhere)) == 0 &&
+                     efa.completed.type <= kInDmabuf && efa.failed.type <= kInDmabuf;
+  if (!supported() || !valid) fail(EOPNOTSUPP);
   CounterValue completed, failed;
   if ((efa.flags & kCompletedElsewhere) != 0) completed = valueAt(efa.completed);
   if ((efa.flags & kFailedElsewhere) != 0) failed = valueAt(efa.failed);
   if (!context.completionCounters.take(kMaxCompletionCounters)) fail(ENOMEM);
-  return std::make_unique<CompletionCounter>(context, attributes.type == kBytes,
-                                             std::move(completed), std::move(failed));
+  return std::make_unique<CompletionCounter>(context, std::move(completed), std::move(failed));
 }
 
 void* create(ibv_context* verbs, const void* attributes, const EfaAttributes& efa) {
@@ -116,7 +117,7 @@ SOFTEFA_EXPORT int softefaCounterCaps(ibv_context*, void*, size_t) asm("_ibv_que
 SOFTEFA_EXPORT int softefaCounterCaps(ibv_context*, void* caps, size_t size) {
   std::memset(caps, 0, size);
   if (!supported()) return EOPNOTSUPP;
-  const Capabilities all{UINT64_MAX, kMaxCompletionCounters, kAllCounted};
+  const Capabilities all{kMaxValue, kMaxCompletionCounters, kAllCounted};
   std::memcpy(caps, &all, std::min(size, sizeof(all)));
   return 0;
 }
@@ -131,7 +132,7 @@ SOFTEFA_EXPORT void* softefaCreateEfaCounter(ibv_context*, void*, void*,
 SOFTEFA_EXPORT void* softefaCreateEfaCounter(ibv_context* context, void* attributes, void* efa,
                                              uint32_t size) {
   EfaAttributes wanted;
-  if (!take(efa, size, wanted)) {
+  if (size < sizeof(wanted) || !take(efa, size, wanted)) {
     errno = EINVAL;
     return nullptr;
   }
@@ -153,6 +154,7 @@ SOFTEFA_EXPORT int softefaDestroyCounter(void*) asm("ibv_destroy_comp_cntr");
 SOFTEFA_EXPORT int softefaDestroyCounter(void* counter) {
   if (!supported()) return EOPNOTSUPP;
   const Context& context = Context::of(static_cast<VerbsCounter*>(counter)->context);
+  if (context.isInherited()) return 0;
   CompletionCounter& opened = CompletionCounter::of(counter);
   if (opened.attached()) return context.command(EBUSY);
   destroy(opened);

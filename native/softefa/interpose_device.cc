@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <vector>
 
@@ -32,15 +33,23 @@ Device makeDevice(uint32_t nic) {
   return device;
 }
 
+// The devices of this process. A forked child has others, with a sysfs of its own.
 std::vector<Device>& devices() {
+  static std::mutex mutex;
+  static const Runtime* owner = nullptr;
   // Never destroyed, because callers keep pointers to the devices, which exit handlers may use.
-  static std::vector<Device>& all = *[] {
-    auto list = std::make_unique<std::vector<Device>>();
-    for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
-    ::setenv("SYSFS_PATH", Runtime::get().sysfs().root().c_str(), 1);
-    return list.release();
-  }();
-  return all;
+  static std::vector<Device>* all = nullptr;
+  static std::vector<std::vector<Device>*> parents;  // stay reachable, so that they are no leak
+  const Runtime& runtime = Runtime::ofThisProcess();
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (owner == &runtime) return *all;
+  auto list = std::make_unique<std::vector<Device>>();
+  for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
+  ::setenv("SYSFS_PATH", Runtime::get().sysfs().root().c_str(), 1);
+  owner = &runtime;
+  if (all != nullptr) parents.push_back(all);
+  all = list.release();
+  return *all;
 }
 
 }  // namespace
@@ -78,13 +87,16 @@ SOFTEFA_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
 
 namespace {
 
+// The device may be from a list that a parent of this process has requested.
 ibv_context* open(ibv_device* device) {
-  if (Runtime::get().isInherited()) {
-    report("a forked child cannot use its parent's devices");
-    errno = ENODEV;
+  std::unique_ptr<Context> context;
+  try {
+    context = std::make_unique<Context>(devices()[reinterpret_cast<Device*>(device)->nic]);
+  } catch (const std::system_error& failure) {
+    report("no device: %s", failure.what());
+    errno = failure.code().value();
     return nullptr;
   }
-  auto context = std::make_unique<Context>(*reinterpret_cast<Device*>(device));
   if (const int error = context->refusal(Fault::kQuery); error != 0) {
     errno = error;
     return nullptr;
@@ -100,9 +112,9 @@ SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) { return open(de
 SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { return open(device); }
 
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
-  // A forked child closes only its descriptor: libfabric does so when the child exits.
-  if (Runtime::get().isInherited()) return 0;
   Context& opened = Context::of(context);
+  // A forked child closes only its descriptor: libfabric does so when the child exits.
+  if (opened.isInherited()) return 0;
   // The kernel destroys the remaining objects. The user must not use them, but still has pointers
   // to them.
   Runtime::get().engine().hideQueuePairs(opened);

@@ -1,12 +1,10 @@
 // Protection domains, memory regions, address handles, and fork support.
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <memory>
 
 #include "context.h"
+#include "dmabuf.h"
 #include "interpose.h"
 #include "options.h"
 #include "pages.h"
@@ -25,10 +23,17 @@ std::atomic<int>& forkStatus() {
   return status;
 }
 
-int checkAccess(unsigned access) {
+// What the kernel knows of the access flags, among them those that a driver may ignore.
+constexpr unsigned kKnownAccess = ((1u << 10) - 1) | IBV_ACCESS_OPTIONAL_RANGE;
+constexpr unsigned kDmabufAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                                   IBV_ACCESS_RELAXED_ORDERING;
+
+int checkAccess(unsigned access, unsigned known = kKnownAccess) {
   // The kernel checks this before it asks the driver.
   const bool changes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
   if (changes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  if ((access & ~known) != 0) return EINVAL;
   unsigned supported = IBV_ACCESS_LOCAL_WRITE;
   supported |= IBV_ACCESS_OPTIONAL_RANGE;
   if ((Context::capabilities() & kRdmaRead) != 0) supported |= IBV_ACCESS_REMOTE_READ;
@@ -62,38 +67,15 @@ ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
   return &region.release()->verbs;
 }
 
-// Where a dmabuf starts in its file. A regular file, such as a memfd, stands for a dmabuf of the
-// bytes from the descriptor's position on.
-uint64_t startOf(int fd, const struct stat& status) {
-  const off_t position = S_ISREG(status.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : 0;
-  return position < 0 ? 0 : static_cast<uint64_t>(position);
-}
-
-// The size of a file, or 0 if it has none. A dma-buf reports its size only by lseek(2), and permits
-// no other positions than its start and its end.
-uint64_t sizeOf(int fd, const struct stat& status) {
-  if (S_ISREG(status.st_mode)) return static_cast<uint64_t>(status.st_size);
-  if (S_ISDIR(status.st_mode)) return 0;
-  const off_t end = ::lseek(fd, 0, SEEK_END);
-  ::lseek(fd, 0, SEEK_SET);
-  return end < 0 ? 0 : static_cast<uint64_t>(end);
-}
-
 // Maps a part of a dmabuf, with the errors of the kernel's registration (ib_uverbs, efa, ib_umem).
 int mapDmabuf(int fd, const MemoryTable::Range& range, uint64_t offset, unsigned access,
               SharedPart& memory) {
   if (offset % kPage != range.iova % kPage) return EINVAL;
-  if (range.length == 0 || offset + range.length < offset) return EINVAL;
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno;
-  const uint64_t start = startOf(fd, status);
-  if (start % kPage != 0 || start + offset + range.length < offset) return EINVAL;
-  if (start + offset + range.length > sizeOf(fd, status)) return EINVAL;
   const int writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0 ? PROT_WRITE : 0;
   try {
-    memory = SharedPart(fd, start + offset, range.length, PROT_READ | writes);
+    memory = softefa::mapDmabuf(fd, offset, range.length, PROT_READ | writes);
   } catch (const std::system_error& failure) {
-    return failure.code().value() == ENODEV ? EINVAL : failure.code().value();
+    return failure.code().value();
   }
   return 0;
 }
@@ -115,9 +97,8 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   MemoryTable::Range range{reinterpret_cast<uint64_t>(address), length, iova};
   MemoryTable::Registration made{};
   MemoryTable& table = Runtime::get().memory();
-  int error = checkAccess(access);
-  // efa_register_mr() then finds no page size.
-  if (error == 0 && range.address % kPage != iova % kPage) error = EOPNOTSUPP;
+  // The uverbs layer of the kernel checks the offsets first.
+  int error = range.address % kPage != iova % kPage ? EINVAL : checkAccess(access);
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0)
     error = table.add(pd->handle, range, access, MemoryTable::MemoryKind::kHost, made);
@@ -136,7 +117,7 @@ ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t
   MemoryTable::Range range{0, length, iova};
   MemoryTable::Registration made{};
   SharedPart memory;
-  int error = checkAccess(access);
+  int error = checkAccess(access, kDmabufAccess);
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0) error = mapDmabuf(fd, range, offset, access, memory);
   if (error == 0) {
@@ -197,6 +178,7 @@ SOFTEFA_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* verbs) {
 }
 
 SOFTEFA_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+  if (Context::of(pd->context).isInherited()) return 0;
   auto& domain = *reinterpret_cast<ProtectionDomain*>(pd);
   if (domain.original != nullptr) {
     return ops::deallocParentDomain(reinterpret_cast<ParentDomain&>(domain));
@@ -231,6 +213,10 @@ SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t len
 SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   const Context& context = Context::of(mr->context);
   auto& region = *reinterpret_cast<MemoryRegion*>(mr);
+  if (context.isInherited()) {
+    destroy(region);
+    return 0;
+  }
   Runtime::get().memory().remove(mr->lkey, region.pinned);
   --region.domain->users;
   destroy(region);
@@ -243,6 +229,7 @@ SOFTEFA_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 
 SOFTEFA_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   Context& context = Context::of(ah->context);
+  if (context.isInherited()) return 0;
   auto* handle = reinterpret_cast<AddressHandle*>(ah);
   --handle->domain->users;
   context.addressHandles().destroy(handle);

@@ -25,6 +25,7 @@ SOFTEFA_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 }
 
 SOFTEFA_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  if (Context::of(channel->context).isInherited()) return 0;
   CompletionChannel& opened = CompletionChannel::of(channel);
   if (opened.used()) return EBUSY;
   destroy(opened);
@@ -57,6 +58,7 @@ SOFTEFA_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
 SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = CompletionQueue::of(cq);
   Context& context = Context::of(cq->context);
+  if (context.isInherited()) return 0;
   if (queue.used()) return context.command(EBUSY);
   queue.awaitAcknowledgements();
   if (queue.parentDomain != nullptr) --queue.parentDomain->users;
@@ -90,22 +92,31 @@ SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
                         IBV_QP_SQ_PSN | IBV_QP_CAP | IBV_QP_RNR_RETRY;
   if ((mask & ~known) != 0) return Context::of(qp->context).command(EOPNOTSUPP);
   QueuePair::of(qp).query(*attributes, *init);
+  // As libibverbs: the user then knows that the device has failed the queue pair.
+  if ((mask & IBV_QP_STATE) != 0)
+    __atomic_store_n(&qp->state, attributes->qp_state, __ATOMIC_RELAXED);
   return Context::of(qp->context).command(0);
 }
 
-// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS and _ALIGNED_128_BYTES, which the headers of the build may
-// lack.
-constexpr uint32_t kReturnCapabilities = 1;
+// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS, _DEVICE_ONLY and _ALIGNED_128_BYTES, which the headers of
+// the build may lack.
+constexpr uint32_t kReturnCapabilities = 1, kDeviceOnly = 2;
 constexpr int kInOrderAligned128 = 2;
 
 SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t flags) {
   const bool has = (Context::capabilities() & kDataPolling128) != 0;
+  if ((flags & ~(kReturnCapabilities | kDeviceOnly)) != 0) return 0;
+#ifndef __x86_64__
+  // libibverbs answers for the device only if it is asked for it alone.
+  if ((flags & kDeviceOnly) == 0) return 0;
+#endif
   // Without the flag, the result is whether whole messages are in order.
-  return has && flags == kReturnCapabilities ? kInOrderAligned128 : 0;
+  return has && (flags & kReturnCapabilities) != 0 ? kInOrderAligned128 : 0;
 }
 
 SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   const Context& context = Context::of(qp->context);
+  if (context.isInherited()) return 0;
   ibv_pd* pd = qp->pd;
   destroy(QueuePair::of(qp));
   --reinterpret_cast<ProtectionDomain*>(pd)->users;

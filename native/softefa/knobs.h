@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "segment_layout.h"
+
 namespace softefa {
 
 // The page with which a test controls the devices of a namespace while they run: the file "knobs"
@@ -49,7 +51,8 @@ static_assert(sizeof(FaultRule) == 32);
 
 struct Knobs {
   static constexpr uint32_t kMagic = 0x6b666573;
-  static constexpr uint32_t kVersion = 1;
+  // Devices of different builds share a namespace only if their segments are the same.
+  static constexpr uint32_t kVersion = 2 << 16 | kSegmentVersion;
   static constexpr uint32_t kRules = 32;
   static constexpr size_t kSize = 4096;
 

@@ -33,10 +33,15 @@ class Pending {
 
 }  // namespace
 
-Lifelines& Lifelines::get() {
-  // Never destroyed, because the kernel reads it when the process ends.
-  static Lifelines& all = *std::make_unique<Lifelines>().release();
-  return all;
+// Never destroyed, because the kernel reads it when the process ends.
+std::atomic<Lifelines*> Lifelines::current{std::make_unique<Lifelines>().release()};
+
+Lifelines& Lifelines::get() { return *current.load(std::memory_order_acquire); }
+
+void Lifelines::renew() {
+  auto made = std::make_unique<Lifelines>();
+  made->parents_ = current.load();
+  current = made.release();
 }
 
 void Lifelines::adopt() {

@@ -29,6 +29,8 @@ class Lifeline {
 class Lifelines {
  public:
   static Lifelines& get();
+  // Called in a forked child, which holds none of its parent's.
+  static void renew();
 
   // Called once, by a thread that lives as long as the process and uses no robust mutexes.
   void adopt();
@@ -38,9 +40,12 @@ class Lifelines {
   void untie(Lifeline& lifeline);
 
  private:
+  static std::atomic<Lifelines*> current;
+
   // Links the lifeline at this place of the list to the next one.
   void link(size_t place);
 
+  Lifelines* parents_ = nullptr;  // stay reachable, so that they are no leak
   std::mutex mutex_;
   std::atomic<uint32_t> thread_{0};
   robust_list_head head_{};

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "pages.h"
+
 namespace softefa {
 
 // Owns a file descriptor.
@@ -54,7 +56,7 @@ class Mapping {
     return *this;
   }
   ~Mapping() {
-    if (data_ != nullptr) ::munmap(data_, size_);
+    if (data_ != nullptr) unmapOwn(data_, size_);
   }
 
   size_t size() const { return size_; }

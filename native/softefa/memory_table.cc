@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "options.h"
 #include "pages.h"
@@ -99,6 +100,7 @@ int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, MemoryKin
   if (++generations_[slot] == 0) ++generations_[slot];
   made.lkey = uint32_t{generations_[slot]} << 16 | slot;
   made.rkey = salt_ << kSaltShift | made.lkey;
+  const std::lock_guard<std::mutex> placing(placing_);
   for (MrEntry* entry : {&own(slot), &segment_.memory()[slot]}) {
     entry->pd = pd;
     entry->access = access;
@@ -106,8 +108,10 @@ int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, MemoryKin
     entry->iova = range.iova;
     entry->address = range.address;
     entry->length = range.length;
+    entry->lostFrom = entry->lostTo = 0;
     entry->lkey.store(made.lkey, std::memory_order_release);
   }
+  if (kind == MemoryKind::kHost) watch(slot);
   return 0;
 }
 
@@ -116,6 +120,11 @@ void MemoryTable::remove(uint32_t lkey, uint64_t pinned) {
   own(slot).lkey.store(0, std::memory_order_seq_cst);
   segment_.memory()[slot].lkey.store(0, std::memory_order_seq_cst);
   segment_.awaitVisitors();
+  {
+    const std::lock_guard<std::mutex> placing(placing_);
+    unwatch(slot);
+    if (KeptPages* kept = std::exchange(holding(slot).kept, nullptr)) kept->release();
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   pinned_ -= pinned;
   free_.push_back(slot);
@@ -130,6 +139,10 @@ std::optional<uint64_t> MemoryTable::find(const MrEntry* table, const MemoryUse&
   const uint64_t offset = use.address - entry.iova;
   const bool inside = use.address >= entry.iova && use.length <= entry.length &&
                       offset <= entry.length - use.length;
+  if (inside && entry.lostTo != 0 && offset < entry.lostTo &&
+      offset + use.length > entry.lostFrom) {
+    return std::nullopt;
+  }
   return inside ? std::optional<uint64_t>(entry.address + offset) : std::nullopt;
 }
 
@@ -149,7 +162,10 @@ bool MemoryTable::covers(uint64_t address, uint64_t length, bool write) const {
     if (write && (entry.access & kWritten) == 0) continue;
     const bool inside = address >= entry.address && length <= entry.length &&
                         address - entry.address <= entry.length - length;
-    if (inside) return true;
+    // Lost bytes are at addresses where the process may have something else.
+    const bool lost =
+        address < entry.address + entry.lostTo && address + length > entry.address + entry.lostFrom;
+    if (inside && !lost) return true;
   }
   return false;
 }

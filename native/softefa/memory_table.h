@@ -2,11 +2,15 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "address_filter.h"
+#include "forks.h"
+#include "kept_pages.h"
 #include "pages.h"
 #include "segment.h"
 
@@ -56,7 +60,52 @@ class MemoryTable {
   // Whether a registration has all these bytes and, if they are to be written, permits that.
   bool covers(uint64_t address, uint64_t length, bool write) const;
 
+  // unmapping.cc: unmaps() and moves() are for this table from now on.
+  void watchUnmapping();
+  // The process is about to unmap [from, to), of whole pages. The device keeps the
+  // pages of registrations that lose all of them. It fails operations on those that lose a part.
+  static void unmaps(uint64_t from, uint64_t to);
+  // Whether registrations have pages there.
+  static bool hasPages(uint64_t from, uint64_t to) { return affected(from, to) != nullptr; }
+  // The process moves the pages of [from, to) to another address by calling `move`, which returns
+  // that address, or 0 if it fails. Registrations follow them.
+  template <class Move>
+  static void moves(uint64_t from, uint64_t to, Move move) {
+    MemoryTable* table = affected(from, to);
+    if (table == nullptr) {
+      move();
+      return;
+    }
+    const Moving moving(*table);
+    if (const uint64_t target = move(); target != 0) table->follow(from, to, target);
+  }
+
  private:
+  // What only the owner knows of a registration.
+  struct Holding {
+    KeptPages* kept;   // where the pages are since the process unmapped them
+    uint32_t watched;  // whether its pages are at an address that the process may unmap
+  };
+  // Keeps operations away from the memory of this process during its lifetime.
+  class Moving {
+   public:
+    explicit Moving(MemoryTable& table);
+    ~Moving();
+    Moving(const Moving&) = delete;
+
+   private:
+    MemoryTable& table_;
+  };
+
+  // The table of this process, if registrations may have pages in the range.
+  static MemoryTable* affected(uint64_t from, uint64_t to);
+  void keep(uint64_t from, uint64_t to);
+  void follow(uint64_t from, uint64_t to, uint64_t target);
+  void lose(uint32_t slot, uint64_t from, uint64_t to);
+  void moveTo(uint32_t slot, uint64_t address);
+  void watch(uint32_t slot);
+  void unwatch(uint32_t slot);
+  Holding& holding(uint32_t slot) const { return holdings_.at<Holding>(0)[slot]; }
   static std::optional<uint64_t> find(const MrEntry* table, const MemoryUse& use, uint32_t lkey);
   int pin(const Range& range, uint32_t access, uint64_t& bytes) const;
 
@@ -64,10 +113,16 @@ class MemoryTable {
 
   OwnSegment& segment_;
   Pages own_{kMaxMr * sizeof(MrEntry)};
+  Pages holdings_{kMaxMr * sizeof(Holding)};
+  // Protects addresses and holdings. Its holder does not allocate memory: the allocator of the
+  // program may wait for it.
+  std::mutex placing_;
+  AddressFilter watched_;
+  const unsigned depth_ = forkDepth();
   mutable std::mutex mutex_;
   std::vector<uint32_t> free_;
   std::vector<uint8_t> generations_;
-  uint32_t used_ = 0;  // number of slots ever used
+  std::atomic<uint32_t> used_{0};  // number of slots ever used
   uint64_t pinned_ = 0;
   uint32_t salt_;
 };

@@ -77,7 +77,9 @@ Mapping openKnobs(const std::string& path) {
     knobs.magic = Knobs::kMagic;
   }
   if (knobs.magic != Knobs::kMagic || knobs.version != Knobs::kVersion) {
-    fail(EPROTO, path + " belongs to another version of softefa");
+    fail(EPROTO, path +
+                     " belongs to another version of softefa: use the same build in all processes, "
+                     "or another SOFTEFA_NAMESPACE");
   }
   return mapping;
 }

@@ -10,6 +10,9 @@ namespace softefa {
 
 constexpr size_t kPage = 4096;
 
+// unmapping.cc: munmap(2) of memory of the device itself, which no program has registered.
+void unmapOwn(void* data, size_t size);
+
 // Pages of memory of this process, initially zero.
 class Pages {
  public:
@@ -18,7 +21,7 @@ class Pages {
     if (data_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   }
   Pages(const Pages&) = delete;
-  ~Pages() { ::munmap(data_, size_); }
+  ~Pages() { unmapOwn(data_, size_); }
 
   template <class T>
   T* at(size_t offset) const {

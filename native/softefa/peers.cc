@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 
 #include "node_counters.h"
 #include "options.h"
@@ -11,6 +13,12 @@ namespace softefa {
 namespace {
 
 uint64_t keyOf(uint32_t nic, uint32_t qpn) { return uint64_t{nic} << 32 | qpn; }
+
+void reportVersion(const std::string& member) {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
+  report("process %s uses another version of softefa, and cannot be reached", member.c_str());
+}
 
 }  // namespace
 
@@ -25,8 +33,9 @@ void Peers::refresh() {
     if (segments_.count(member) != 0) continue;
     try {
       segments_[member] = std::make_shared<PeerSegment>(space_.memberPath(member));
-    } catch (const std::system_error&) {
-      // The member is a controller, is starting, or has exited.
+    } catch (const std::system_error& failure) {
+      // Otherwise the member is a controller, is starting, or has exited.
+      if (failure.code().value() == EPROTO) reportVersion(member);
     }
   }
 }

@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 
+#include "forks.h"
 #include "pages.h"
 
 namespace softefa {
@@ -33,11 +36,24 @@ constexpr int kPopulateRead = 22, kPopulateWrite = 23;
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
+// /proc/self/maps of this process: that of a parent shows the parent's mappings. Never closed,
+// because memory may be registered until the process ends.
+int ownMaps() {
+  static std::mutex mutex;
+  static int maps = -1;
+  static unsigned depth = 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (maps >= 0 && depth == forkDepth()) return maps;
+  if (maps >= 0) ::close(maps);
+  maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  depth = forkDepth();
+  return maps;
+}
+
 // Queries the mappings from the kernel, which takes 1 us per mapping of any size. Returns nullopt
 // if the kernel does not support the query.
 std::optional<bool> mappingsAllow(uint64_t from, uint64_t to, bool written) {
-  // Never closed, because memory may be registered until the process ends.
-  static const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const int maps = ownMaps();
   const uint64_t needed = written ? kWritable : kReadable;
   while (from < to) {
     MapQuery query{};

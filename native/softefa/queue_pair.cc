@@ -44,6 +44,7 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
 
   if (CompletionChannel* channel = attributes.receiveQueue->channel()) {
     view_.region->cookie = attributes.receiveQueue->cookie();
+    view_.region->armed = attributes.receiveQueue->armedPlace();
     view_.region->channel = channel->number();
   }
   attributes.sendQueue->attach(*this);
@@ -100,12 +101,10 @@ QueuePair::~QueuePair() {
   runtime.engine().remove(*this);
   if (rings_ != nullptr) runtime.engine().unwatch();
   if (counted_.any()) runtime.engine().unwatch();
-  attributes_.sendQueue->detach(*this);
-  if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
-  attributes_.sendQueue->forget(*this);
-  attributes_.receiveQueue->forget(*this);
   hide();
   collect();
+  attributes_.sendQueue->detach(*this);
+  if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
   remotes_.clear();
   view_ = RegionView();
   runtime.segment().giveQueuePair(*entry_);
@@ -123,8 +122,11 @@ void QueuePair::hide() {
 }
 
 int QueuePair::modify(const ibv_qp_attr& attributes, int mask) {
-  const int error = checkChange(state(), attributes, mask, isUd());
+  const int error = checkChange(userState(), attributes, mask, isUd());
   if (error != 0) return error;
+  const bool ends = (mask & IBV_QP_STATE) != 0 &&
+                    (attributes.qp_state == IBV_QPS_RESET || attributes.qp_state == IBV_QPS_ERR);
+  if (state() == IBV_QPS_ERR && !ends) return EINVAL;
   if ((mask & IBV_QP_QKEY) != 0) entry_->qkey = qkey_ = attributes.qkey;
   if ((mask & IBV_QP_SQ_PSN) != 0) sqPsn_ = attributes.sq_psn;
   if ((mask & IBV_QP_RNR_RETRY) != 0) rnrRetry_ = attributes.rnr_retry;
@@ -135,11 +137,11 @@ int QueuePair::modify(const ibv_qp_attr& attributes, int mask) {
 void QueuePair::setState(ibv_qp_state to) {
   state_.store(to, std::memory_order_seq_cst);
   entry_->state.store(to, std::memory_order_seq_cst);
-  verbs_.qp_base.state = to;
 }
 
 void QueuePair::moveTo(ibv_qp_state to) {
   setState(to);
+  __atomic_store_n(&verbs_.qp_base.state, to, __ATOMIC_RELAXED);
   if (to != IBV_QPS_ERR && to != IBV_QPS_RESET) return;
   const Engine::Pause pause(Runtime::get().engine());
   Runtime::get().segment().awaitVisitors();
@@ -188,14 +190,10 @@ void QueuePair::flushReceive(uint32_t slot) {
   if (attributes_.receiveQueue->push(completion)) freeReceives_.push_back(slot);
 }
 
-// Returns the queue pair to its initial state.
+// Returns the queue pair to its initial state. Its completions remain to be polled.
 void QueuePair::reset() {
-  attributes_.sendQueue->detach(*this);
-  attributes_.sendQueue->attach(*this);
-  if (attributes_.receiveQueue != attributes_.sendQueue) {
-    attributes_.receiveQueue->detach(*this);
-    attributes_.receiveQueue->attach(*this);
-  }
+  attributes_.sendQueue->settle(*this);
+  if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->settle(*this);
   {
     std::lock_guard<std::mutex> lock(sending_);
     pending_.clear();
@@ -225,7 +223,7 @@ void QueuePair::freeAllReceives() {
 
 void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   attributes = {};
-  attributes.qp_state = attributes.cur_qp_state = state();
+  attributes.qp_state = state();  // the driver leaves cur_qp_state at 0
   attributes.qkey = qkey_;
   attributes.sq_psn = sqPsn_;
   attributes.port_num = 1;
@@ -237,7 +235,7 @@ void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   init.recv_cq = verbs_.qp_base.recv_cq;
   init.cap = attributes_.cap;
   init.qp_type = attributes_.type;
-  init.sq_sig_all = attributes_.signalAll;
+  init.sq_sig_all = 1;  // IB_SIGNAL_ALL_WR of the kernel is 0, which the driver leaves
 }
 
 }  // namespace softefa

@@ -70,8 +70,13 @@ class QueuePair {
   uint32_t number() const { return verbs_.qp_base.qp_num; }
   uint32_t pd() const { return attributes_.pd->handle; }
   bool isUd() const { return attributes_.type == IBV_QPT_UD; }
+  // The state of the device. The device may have failed the queue pair.
   ibv_qp_state state() const {
     return static_cast<ibv_qp_state>(state_.load(std::memory_order_acquire));
+  }
+  // The state that the user has set last. As in rdma-core, it decides which posts are refused.
+  ibv_qp_state userState() const {
+    return __atomic_load_n(&verbs_.qp_base.state, __ATOMIC_RELAXED);
   }
   uint32_t rnrRetry() const { return rnrRetry_; }
   bool receivesInto(const CompletionQueue& queue) const {
@@ -82,7 +87,7 @@ class QueuePair {
   void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
   // Hides it from peers permanently. Returns when no peer uses it.
   void hide();
-  // Moves the queue pair to the error state, because its completion queue accepts no more arrivals.
+  // The device moves to the error state, because its completion queue accepts no more arrivals.
   void enterErrorState();
 
   // send_queue.cc
@@ -100,9 +105,6 @@ class QueuePair {
   bool takeArrival(Completion& completion);
   bool hasArrival() const;
   bool arrivalsExceed(uint64_t count);
-  void armReceives();
-  // Returns false if a sender has announced an arrival meanwhile.
-  bool disarmReceives();
   // Makes processes that add an arrival wake this process's engine.
   void wakeForArrivals();
   // Posts the receives again that processes had claimed when they ended.

@@ -1,22 +1,27 @@
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "clock.h"
 #include "context.h"
 #include "copy.h"
+#include "guarded_copy.h"
+#include "pinned_copy.h"
 #include "queue_pair.h"
 #include "runtime.h"
 
 namespace softefa {
 namespace {
 
-// Copies bytes into pieces of memory, in order.
-void fill(const Pieces& target, const uint8_t* from) {
+// Copies bytes into pieces of memory, in order. Returns false if they are not mapped.
+bool fill(const Pieces& target, const uint8_t* from) {
   for (unsigned i = 0; i < target.count; ++i) {
-    std::memcpy(target.part[i].iov_base, from, target.part[i].iov_len);
+    if (!guardedCopy(target.part[i].iov_base, from, target.part[i].iov_len)) return false;
     from += target.part[i].iov_len;
   }
+  return true;
 }
 
 }  // namespace
@@ -24,7 +29,7 @@ void fill(const Pieces& target, const uint8_t* from) {
 int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   std::lock_guard<std::mutex> lock(receiving_);
   const auto check = [this](const ibv_recv_wr& request) {
-    const ibv_qp_state now = state();
+    const ibv_qp_state now = userState();
     if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || request.num_sge < 0 ||
         static_cast<uint32_t>(request.num_sge) > attributes_.cap.max_recv_sge) {
       return EINVAL;
@@ -38,7 +43,13 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
       *bad = wr;
       break;
     }
-    enqueue(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge));
+    if (wr->num_sge == 0) {
+      // rdma-core writes no descriptor, so the device never sees the receive.
+      freeReceives_.pop_back();
+      continue;
+    }
+    const uint32_t slot = enqueue(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge));
+    if (state() == IBV_QPS_ERR) flushReceive(slot);
   }
   return error;
 }
@@ -207,7 +218,11 @@ bool QueuePair::take(const ArrivalContent& arrival, Completion& completion) {
 bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
   Runtime& runtime = Runtime::get();
   Cell& cell = view_.cells[arrival.cell];
-  const Visit visit(runtime.segment());
+  std::optional<Visit> visit(runtime.segment());
+  for (; runtime.segment().movesPages(); visit.emplace(runtime.segment())) {
+    visit.reset();
+    ::sched_yield();
+  }
   Pieces target;
   bool resolved = arrival.length <= sizeof(cell.data);
   for (uint32_t i = 0; i < receive.sges && resolved; ++i) {
@@ -218,7 +233,12 @@ bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
     resolved = address.has_value();
     target.add(address.value_or(0), sge.length);
   }
-  if (resolved) fill(target.slice(0, arrival.length), cell.data);
+  if (resolved) {
+    target = target.slice(0, arrival.length);
+    Pieces source;
+    source.add(reinterpret_cast<uint64_t>(cell.data), arrival.length);
+    resolved = fill(target, cell.data) || copyPinned(::getpid(), source, ::getpid(), target);
+  }
   cell.user.store(0, std::memory_order_release);
   return resolved;
 }
@@ -235,12 +255,10 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
   return ahn_;
 }
 
-void QueuePair::wakeForArrivals() { view_.region->served = 1; }
-
-void QueuePair::armReceives() { view_.region->armed.exchange(1, std::memory_order_acq_rel); }
-
-bool QueuePair::disarmReceives() {
-  return view_.region->armed.exchange(0, std::memory_order_acq_rel) != 0;
+// The engine sends the events, when it has written the completions.
+void QueuePair::wakeForArrivals() {
+  view_.region->served = 1;
+  view_.region->channel = 0;
 }
 
 }  // namespace softefa

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
+#include "lifeline.h"
 #include "options.h"
 
 namespace softefa {
@@ -25,6 +27,7 @@ Runtime::Runtime()
   // Yama lets only ancestors read the memory of a process unless the process permits others.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   engine_.start();
+  memory_.watchUnmapping();
   segment_.open();
 }
 
@@ -34,20 +37,37 @@ uint64_t Runtime::seed() const {
   return steered != 0 ? steered : Options::get().seed;
 }
 
-Runtime& Runtime::get() {
-  // Never destroyed, because the engine's thread uses it until the process ends.
-  static Runtime& runtime = *[] {
-    auto made = std::make_unique<Runtime>();
-    std::atexit(leave);
-    return made.release();
-  }();
-  return runtime;
+// Never destroyed, because the engine's thread uses it until the process ends.
+std::atomic<Runtime*> Runtime::current{nullptr};
+
+Runtime& Runtime::make() {
+  static std::mutex mutex;
+  static bool leaves = false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Runtime* runtime = current.load(std::memory_order_acquire);
+  if (runtime != nullptr) return *runtime;
+  runtime = std::make_unique<Runtime>().release();
+  if (!leaves) std::atexit(leave);
+  leaves = true;
+  current.store(runtime, std::memory_order_release);
+  return *runtime;
+}
+
+Runtime& Runtime::ofThisProcess() {
+  Runtime* runtime = current.load(std::memory_order_acquire);
+  if (runtime != nullptr && runtime->isInherited()) {
+    // The parent's stays, because objects that the child has inherited use it.
+    Lifelines::renew();
+    current.compare_exchange_strong(runtime, nullptr);
+  }
+  return get();
 }
 
 void Runtime::leave() {
-  if (get().isInherited()) return;
-  get().sysfs_.refresh();
-  get().space_.leave();
+  Runtime* runtime = current.load(std::memory_order_acquire);
+  if (runtime == nullptr || runtime->isInherited()) return;
+  runtime->sysfs_.refresh();
+  runtime->space_.leave();
 }
 
 }  // namespace softefa

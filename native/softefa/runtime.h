@@ -21,7 +21,12 @@ namespace softefa {
 class Runtime {
  public:
   // Throws std::system_error if shared memory is not available.
-  static Runtime& get();
+  static Runtime& get() {
+    Runtime* runtime = current.load(std::memory_order_acquire);
+    return runtime != nullptr ? *runtime : make();
+  }
+  // The same for a caller that requests devices: a forked child gets a state of its own.
+  static Runtime& ofThisProcess();
   // Only for get().
   Runtime();
 
@@ -36,13 +41,15 @@ class Runtime {
   // Of the random choices of a queue pair that is created now.
   uint64_t seed() const;
   uint32_t newSerial() { return ++serials_; }
+
+ private:
+  static Runtime& make();
+  static void leave();
   // Whether this process was forked from the one that it belongs to.
   bool isInherited() const { return depth_ != forkDepth(); }
 
- private:
-  static void leave();
-
-  unsigned depth_ = forkDepth();
+  static std::atomic<Runtime*> current;
+  const unsigned depth_ = forkDepth();
   Namespace space_;
   OwnSegment segment_;
   MemoryTable memory_;

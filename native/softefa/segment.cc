@@ -172,6 +172,22 @@ void OwnSegment::giveQueuePair(const QueuePairEntry& entry) {
   queuePairs_[static_cast<size_t>(&entry - header().queuePairs)] = false;
 }
 
+uint32_t OwnSegment::takeArmed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (uint32_t place = 0; place < kMaxArmed; ++place) {
+    if (armed_[place]) continue;
+    armed_[place] = true;
+    header().armed[place] = 0;
+    return place;
+  }
+  fail(ENOMEM, "completion queues with a channel");
+}
+
+void OwnSegment::giveArmed(uint32_t place) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  armed_[place] = false;
+}
+
 void OwnSegment::awaitVisitors() {
   const auto end = Clock::now() + kLongestWait;
   for (uint32_t place = 0; place < kMaxVisitors; ++place) {

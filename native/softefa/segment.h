@@ -29,6 +29,8 @@ class Segment {
     return head_.at<KnownNics>(kKnownNicsOffset)[nic * kMaxNodes + node];
   }
   const Fd& file() const { return file_; }
+  // Whether its process moves registered pages now. The caller visits the segment.
+  bool movesPages() const { return header().moving.load(std::memory_order_seq_cst) != 0; }
   // Identifies this visitor among all that ever use the same slot.
   uint32_t visitorId() const { return visitorId_; }
   Visitor& visitor() const { return header().visitors[placeOf(visitorId_)]; }
@@ -93,6 +95,9 @@ class OwnSegment : public Segment {
   // Takes the entry of a queue pair; nullptr if all are taken.
   QueuePairEntry* takeQueuePair();
   void giveQueuePair(const QueuePairEntry& entry);
+  // Takes a place in the armed[] of the header. Throws std::system_error if all are taken.
+  uint32_t takeArmed();
+  void giveArmed(uint32_t place);
   // Returns when every operation that may have begun before the call has ended. Before the call,
   // the caller must have stored, with sequential consistency, the state that makes new operations
   // fail. It does not wait for a process that is stopped during an operation, or claims to be in
@@ -110,6 +115,7 @@ class OwnSegment : public Segment {
   uint64_t end_ = kRegionsOffset;
   uint32_t memorySlots_ = 0;
   std::bitset<kMaxQueuePairs> queuePairs_;                 // that are taken
+  std::bitset<kMaxArmed> armed_;                           // the places that are taken
   std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // at the last wait
 };
 

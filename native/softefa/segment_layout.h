@@ -18,7 +18,7 @@ namespace softefa {
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 8;
+constexpr uint32_t kSegmentVersion = 9;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
@@ -31,6 +31,7 @@ constexpr uint32_t kMaxNodes = 65536;
 constexpr uint32_t kMaxSge = 3;
 constexpr uint32_t kCellSize = 1024;
 constexpr uint32_t kMaxCells = 256;
+constexpr uint32_t kMaxArmed = 2048;
 constexpr uint32_t kNone = ~0u;
 
 // lkey and rkey are generation << 16 | slot. The rkey is additionally combined with a salt of the
@@ -43,6 +44,9 @@ struct MrEntry {
   uint64_t iova;
   uint64_t address;
   uint64_t length;
+  // The part, in bytes from the start, that the process has unmapped and the device could not keep.
+  uint64_t lostFrom;
+  uint64_t lostTo;
 };
 
 // The NICs of a node that one of the process's own NICs has address handles of: a bit for each.
@@ -101,6 +105,7 @@ struct alignas(64) SegmentHeader {
   uint64_t rate;  // bytes per second of each NIC, 0: no limit
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
+  std::atomic<uint32_t> moving;  // whether registered pages move; operations on them wait
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
   std::atomic<uint32_t> sleeping;
   std::atomic<uint32_t> bounces;        // requested copies
@@ -111,6 +116,8 @@ struct alignas(64) SegmentHeader {
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];
+  // Of each completion queue with a channel: whether its next completion must send an event.
+  std::atomic<uint32_t> armed[kMaxArmed];
 };
 
 struct RqEntry {
@@ -163,24 +170,19 @@ constexpr uint64_t claimOf(uint32_t visitor, uint64_t number) {
 constexpr uint32_t claimantOf(uint64_t claim) { return static_cast<uint32_t>(claim >> 32); }
 constexpr uint32_t kAbandoned = kNone;  // by a visitor that could not deliver the message
 
-// The number and bytes of completed operations.
+// The number of completed operations.
 struct OperationCount {
   uint64_t requests = 0;
-  uint64_t bytes = 0;
   uint64_t errors = 0;
 };
 
 struct SharedCount {
-  std::atomic<uint64_t> requests, bytes, errors;
+  std::atomic<uint64_t> requests, errors;
 
-  void add(uint64_t length) {
-    bytes.fetch_add(length, std::memory_order_relaxed);
-    requests.fetch_add(1, std::memory_order_release);
-  }
+  void add() { requests.fetch_add(1, std::memory_order_release); }
   void addError() { errors.fetch_add(1, std::memory_order_release); }
   OperationCount load() const {
-    return {requests.load(std::memory_order_acquire), bytes.load(std::memory_order_relaxed),
-            errors.load(std::memory_order_acquire)};
+    return {requests.load(std::memory_order_acquire), errors.load(std::memory_order_acquire)};
   }
 };
 
@@ -200,8 +202,8 @@ struct ReceiveRegion {
   // The owner writes these.
   alignas(64) std::atomic<uint64_t> posted;
   alignas(64) std::atomic<uint64_t> consumed;  // arrivals
-  alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival must send an event
-  std::atomic<uint32_t> channel;               // the socket's number; 0: none
+  alignas(64) std::atomic<uint32_t> channel;   // the socket's number; 0: none
+  std::atomic<uint32_t> armed;                 // the place of its completion queue in armed[]
   std::atomic<uint64_t> cookie;
   std::atomic<uint32_t> served;  // whether arrivals must wake the owner's engine
   PeerCounts counts;

@@ -25,7 +25,7 @@ uint64_t keyOf(const WorkRequest& request) {
 }  // namespace
 
 int QueuePair::validateSend(unsigned flags) const {
-  const ibv_qp_state now = state();
+  const ibv_qp_state now = userState();
   if (now != IBV_QPS_RTS && now != IBV_QPS_SQD) return EINVAL;
   if ((flags & IBV_SEND_SIGNALED) == 0 && !attributes_.signalAll) return EINVAL;
   if ((flags & ~static_cast<unsigned>(IBV_SEND_SIGNALED | IBV_SEND_INLINE)) != 0) return EINVAL;

@@ -37,11 +37,12 @@ std::string hex(const char* format, unsigned value) {
 
 std::string pciName(uint32_t nic) { return hex("0000:%02x:1f.0", 0x80 + nic); }
 
-std::string gidText(const ibv_gid& gid) {
+// The format of GIDs and GUIDs.
+std::string groups(const uint8_t* bytes, size_t size) {
   std::string text;
-  for (int i = 0; i < 16; i += 2) {
+  for (size_t i = 0; i < size; i += 2) {
     if (i != 0) text += ':';
-    text += hex("%04x", static_cast<unsigned>(gid.raw[i] << 8 | gid.raw[i + 1]));
+    text += hex("%04x", static_cast<unsigned>(bytes[i] << 8 | bytes[i + 1]));
   }
   return text;
 }
@@ -59,27 +60,48 @@ void makeDevice(const std::string& root, uint32_t nic) {
   const std::string below = "devices/pci0000:80/" + pciName(nic);
   const std::string pci = root + "/" + below;
   fs::create_directories(pci);
-  put(pci + "/vendor", hex("0x%04x", kVendorId));
-  put(pci + "/device", hex("0x%04x", options.partId));
+  for (const char* prefix : {"/", "/subsystem_"}) {
+    put(pci + prefix + "vendor", hex("0x%04x", kVendorId));
+    put(pci + prefix + "device", hex("0x%04x", options.partId));
+  }
+  put(pci + "/class", "0x020000");  // an Ethernet controller
+  put(pci + "/revision", "0x00");
+  put(pci + "/p2p", "");  // no memory of other devices
   const auto& nodes = options.numaNodes;
   put(pci + "/numa_node", nodes.empty() ? "-1" : std::to_string(nodes[nic % nodes.size()]));
   link("../../../bus/pci/drivers/softefa", pci + "/driver");
 
   const std::string device = devicePathIn(root, nic);
   const std::string port = device + "/ports/1";
-  for (const char* folder : {"/gids", "/pkeys"}) fs::create_directories(port + folder);
+  for (const char* folder : {"/gids", "/pkeys", "/gid_attrs/types"}) {
+    fs::create_directories(port + folder);
+  }
   link("../../../" + below, device + "/device");
   put(device + "/node_type", "7: unspecified");
-  put(device + "/fw_ver", kFirmware);
+  put(device + "/fw_ver", "");  // the driver has none
+  put(device + "/node_desc", "");
+  const ibv_gid gid = NicAddress{options.node, static_cast<uint16_t>(nic)}.toGid();
+  for (const char* name : {"/node_guid", "/sys_image_guid"}) {
+    put(device + name, groups(gid.raw + 8, 8));
+  }
   put(port + "/state", "4: ACTIVE");
+  put(port + "/phys_state", "5: LinkUp");
+  put(port + "/rate", "100 Gb/sec (4X EDR)");
+  put(port + "/cap_mask", "0x00000000");
+  put(port + "/lid", "0x0");
+  put(port + "/lid_mask_count", "1");
+  put(port + "/sm_lid", "0x0");
+  put(port + "/sm_sl", "0");
   put(port + "/link_layer", "Unknown");
   put(port + "/pkeys/0", "0xffff");
-  put(port + "/gids/0", gidText(NicAddress{options.node, static_cast<uint16_t>(nic)}.toGid()));
+  put(port + "/gids/0", groups(gid.raw, sizeof(gid.raw)));
+  put(port + "/gid_attrs/types/0", "IB/RoCE v1");
 
   const std::string verbs = verbsPathIn(root, nic);
   fs::create_directories(verbs);
   put(verbs + "/ibdev", deviceName(nic));
   put(verbs + "/abi_version", "1");
+  put(verbs + "/dev", "231:" + std::to_string(192 + nic));
   link("../../../" + below, verbs + "/device");
 }
 

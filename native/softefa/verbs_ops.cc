@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "context.h"
+#include "options.h"
 #include "power_of_two.h"
 #include "queue_pair.h"
 #include "readable_stack.h"
@@ -19,6 +20,12 @@ uint32_t maxSends(uint32_t inlineData, bool inlineWrites) {
 }
 
 uint32_t maxReceives(uint32_t segments) { return kMaxRqWr / std::max(1u, segments); }
+
+int refuseNoSegments() {
+  report(
+      "max_recv_sge is 0, by which rdma-core 63 and later divide: on hardware, the process ends");
+  return EINVAL;
+}
 
 namespace {
 
@@ -62,6 +69,7 @@ int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
   }
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
   if (attributes.srq != nullptr) return EINVAL;
+  if (attributes.cap.max_recv_sge == 0) return refuseNoSegments();
   const ibv_qp_cap& cap = attributes.cap;
   const bool inlineWrites = (efa.flags & kInlineWriteFlag) != 0;
   const bool fits = cap.max_send_sge <= kMaxSqSge && cap.max_recv_sge <= kMaxRqSge &&

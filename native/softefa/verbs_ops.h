@@ -14,6 +14,7 @@ int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
 ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 // The memory for the entries of a completion queue, in a file of the caller.
 struct CqMemory {
+  uint8_t* buffer;  // where the caller has mapped it
   int fd;
   uint64_t offset;
   uint64_t length;
@@ -55,6 +56,8 @@ constexpr uint64_t kProcessingHints = 1;  // the only flag of wr_flags
 // The most work requests of a queue pair, by the size of its descriptors.
 uint32_t maxSends(uint32_t inlineData, bool inlineWrites);
 uint32_t maxReceives(uint32_t segments);
+// Reports that receives have no segments. Returns EINVAL.
+int refuseNoSegments();
 
 ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* createQp(ibv_context* context, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa);

@@ -34,6 +34,7 @@ const SILENT =
   "the peer's process is stopped or has ended, its host is down, or the network drops packets (npx libfabric stats)";
 const SECURITY_GROUP =
   'both security groups must allow all traffic to and from the group itself, egress too: a rule for 0.0.0.0/0 does not match EFA';
+const FAILED = `the queue pair has failed, for example because its completion queue overran ({ size }): ${ANOTHER}`;
 const FULL =
   'a completion queue overran: make it large enough for all operations in flight ({ size })';
 
@@ -46,7 +47,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   1: {
     suffix: 'FLUSHED',
     text: 'The queue pair ended before the operation completed',
-    hint: ANOTHER,
+    hint: FAILED,
   },
   2: {
     suffix: 'LOCAL_ERROR_QP_INTERNAL_ERROR',

@@ -101,12 +101,6 @@ const EFA: readonly CallHint[] = [
     withText: true,
     hint: LOCKED,
   },
-  {
-    // ibv_post_send(3) and ibv_post_recv(3) return this on a queue pair in its error state.
-    call: /^fi_\w+msg$/,
-    errno: errnoByCode.FI_EINVAL,
-    hint: "the endpoint's queue pair has failed, for example because its completion queue overran ({ size }): open another endpoint",
-  },
 ];
 
 const BY_PROVIDER: Readonly<Record<string, readonly CallHint[]>> = { efa: EFA, shm: SHM };

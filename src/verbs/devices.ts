@@ -50,7 +50,7 @@ function describe({ name, path, guid }: Found): Device {
     efa,
     domains: isEfa ? [`${name}-rdm`, `${name}-dgrm`] : [name],
     accelerators: acceleratorsNear(rootOf(path), fromSysfs.pciAddress),
-    emulated: /\(emulated\)/.test(firmware ?? ''),
+    emulated: /^softefa_\d+$/.test(name),
     error,
   };
 }

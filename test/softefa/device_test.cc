@@ -15,7 +15,7 @@ TEST(device_names_itself) {
   CHECK(std::string(device.context()->device->name) == "softefa_0");
   ibv_device_attr attributes;
   CHECK_EQ(ibv_query_device(device.context(), &attributes), 0);
-  CHECK(std::strstr(attributes.fw_ver, "softefa") == attributes.fw_ver);
+  CHECK(std::string(attributes.fw_ver) == "0.0.0.0");  // V:106: the driver reports no version
   CHECK_EQ(attributes.vendor_id, 0x1d0fu);
   CHECK_EQ(attributes.vendor_part_id, 0xefa2u);
   const ibv_gid gid = device.gid();

@@ -36,7 +36,7 @@ TEST(driver_checks_of_efadv) {
   CHECK_EQ(errno, EINVAL);
 }
 
-// D:2695: no page size fits. The kernel's ib_check_mr_access() comes before the driver.
+// The uverbs layer checks the offset in a page, and ib_check_mr_access(), before the driver.
 TEST(driver_registrations) {
   Device device;
   Buffer buffer(device, 8192);
@@ -47,10 +47,14 @@ TEST(driver_registrations) {
     return 0;
   };
   CHECK_EQ(refusalOf(0x10000, kAllAccess), 0);
-  CHECK_EQ(refusalOf(0x10040, kAllAccess), EOPNOTSUPP);
+  CHECK_EQ(refusalOf(0x10040, kAllAccess), EINVAL);
+  CHECK_EQ(refusalOf(0x10040, kAllAccess | IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
   CHECK_EQ(refusalOf(0x10000, IBV_ACCESS_REMOTE_WRITE), EINVAL);
   CHECK_EQ(refusalOf(0x10000, IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
   CHECK_EQ(refusalOf(0x10000, IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE), EOPNOTSUPP);
+  CHECK_EQ(refusalOf(0x10000, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
+  CHECK_EQ(refusalOf(0x10000, 1 << 10), EINVAL);  // no flag
+  CHECK_EQ(refusalOf(0x10000, IBV_ACCESS_RELAXED_ORDERING), 0);
 }
 
 // V:299: registrations and address handles keep the domain, not its parent domain.

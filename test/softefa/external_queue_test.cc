@@ -68,7 +68,8 @@ TEST(external_queue_has_its_entries_in_the_file) {
   CHECK(mapped != MAP_FAILED);
   constexpr uint64_t kOffset = 4096 + 64;
   const auto* entries = static_cast<const volatile uint8_t*>(mapped) + kOffset;
-  ibv_cq_ex* cq = make(device, {0, 0, kInMemory, nullptr, kSize - kOffset, kOffset, file, {}});
+  auto* own = reinterpret_cast<uint8_t*>(uintptr_t{0x1000});  // only the user reads there
+  ibv_cq_ex* cq = make(device, {0, 0, kInMemory, own, kSize - kOffset, kOffset, file, {}});
   CHECK(cq != nullptr);
   ::close(file);
   {
@@ -78,6 +79,8 @@ TEST(external_queue_has_its_entries_in_the_file) {
     QueueMemory memory{};
     CHECK_EQ(queueMemoryOf(ibv_cq_ex_to_cq(cq), &memory, sizeof(memory)), 0);
     CHECK_EQ(memory.num_entries, 64u);
+    CHECK(memory.buffer == own);
+    CHECK(memory.doorbell == nullptr);
     Buffer from(device, 4096), to(device, 4096);
     for (uint32_t i = 0; i < 100; ++i) {
       CHECK_EQ(a.write(b.address(), from.sge(0, 8), to.remote(), 7), 0);
@@ -104,7 +107,14 @@ TEST(external_queue_refuses_invalid_arguments) {
   };
   refused({0, 0, kInMemory, nullptr, 100, 0, file, {}}, EINVAL);  // too small
   refused({0, 0, kInMemory, nullptr, kSize, 0, -1, {}}, EBADF);
-  refused({0, 0, kInMemory << 1, nullptr, kSize, 0, file, {}}, EOPNOTSUPP);
+  refused({0, 0, kInMemory, nullptr, 2048, 0, file, {}},
+          EINVAL);  // entries of 2048 bytes need a page
+  refused({0, 0, kInMemory, nullptr, 4096, kSize, file, {}}, EINVAL);
+  refused({0, 0, kInMemory, nullptr, 2 * kSize, 0, file, {}}, EINVAL);
+  // rdma-core ignores flags that it does not know.
+  ibv_cq_ex* cq = make(device, {0, 0, kInMemory << 1, nullptr, kSize, 0, file, {}});
+  CHECK(cq != nullptr);
+  CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 TEST(external_queue_is_refused_if_the_device_has_none) {

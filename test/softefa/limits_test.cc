@@ -105,7 +105,6 @@ TEST(limit_of_a_completion_queue) {
   for (int i = 0; i < 4; ++i) CHECK_EQ(b.next().status, Status::kOk);
   Result none;
   CHECK(!b.poll(none, 10));
-  CHECK_EQ(b.receive({buffer.all()}), EINVAL);
   CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
   CHECK_EQ(a.next().status, Status::kRemoteBadDestQpn);
 }

@@ -111,7 +111,7 @@ TEST(rnr_of_a_write_does_not_place_its_data_again) {
   Result result;
   while (!to.holds(3, 0, to.size())) CHECK(!a.poll(result, 1));
   to.fill(8);
-  CHECK_EQ(b.receive({}), 0);
+  CHECK_EQ(b.receive({to.sge(0, 0)}), 0);
   CHECK_EQ(a.next().status, Status::kOk);
   CHECK_EQ(b.next().immediate, immediate);
   CHECK(to.holds(8, 0, to.size()));

@@ -38,7 +38,7 @@ TEST(remote_memory_write_with_immediate_consumes_a_receive) {
   Buffer local(device, 5000), target(device, 5000);
   local.fill(1);
   const uint32_t immediate = 0x01020304;
-  CHECK_EQ(b.receive({}, 11), 0);
+  CHECK_EQ(b.receive({local.sge(0, 0)}, 11), 0);
   CHECK_EQ(a.write(b.address(), local.all(), target.remote(), 0, &immediate), 0);
   CHECK_EQ(a.next().status, Status::kOk);
   const Result received = b.next();

@@ -89,7 +89,7 @@ test('ibv_devinfo -v prints the device, its port and its GID', async (context) =
   expect(fields).toMatchObject({
     hca_id: 'softefa_0',
     transport: 'unspecified (4)',
-    fw_ver: expect.stringContaining('softefa'),
+    fw_ver: '0.0.0.0',
     vendor_id: '0x1d0f',
     vendor_part_id: String(0xefa2),
     phys_port_cnt: '1',

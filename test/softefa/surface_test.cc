@@ -308,7 +308,8 @@ TEST(surface_refuses_completion_counters) {
   CHECK_EQ(counterCaps(device.context(), words, sizeof(words)), EOPNOTSUPP);
   CHECK_EQ(words[0] + words[1], 0u);
   refused(createCounter(device.context(), words));
-  refused(createEfaCounter(device.context(), words, words, sizeof(words)));
+  uint64_t efa[10]{};
+  refused(createEfaCounter(device.context(), words, efa, sizeof(efa)));
   CHECK_EQ(attachCounter(nullptr, nullptr, nullptr), EOPNOTSUPP);
   CHECK_EQ(destroyCounter(nullptr), EOPNOTSUPP);
   CHECK_EQ(setCounter(nullptr, 1), EOPNOTSUPP);
