@@ -25,7 +25,7 @@ import {
 } from '../transfer/streams/sources.js';
 import type { TransferEngine } from '../transfer/transfer-engine.js';
 import type { ChecksumAlgorithm } from './checksums.js';
-import type { ObjectInfo } from './get.js';
+import type { ObjectInfo } from './get-requests.js';
 import type { ListOptions } from './list.js';
 import { bodyOf, ownBody, type RequestBody } from './request-body.js';
 
@@ -42,8 +42,8 @@ export interface ObjectClientOptions {
   /** Headers of all requests, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>> | Headers;
   /**
-   * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
-   * several requests.
+   * Milliseconds for the answer to a request to begin, and for each of its next bytes: then the call rejects with ETIMEDOUT.
+   * Default: 120,000. The time that the program takes between two pieces does not count.
    */
   readonly timeout?: number;
 }
