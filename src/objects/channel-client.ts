@@ -9,8 +9,9 @@ import { TimeLimit } from '../base/time-limit.js';
 import { Timeouts } from '../base/timeouts.js';
 import { CONNECT_TIMEOUT } from '../net/connect.js';
 import { connectionError } from '../net/errors.js';
+import { ArrivedBody } from './answer-body.js';
 import { areFields, decodeMessage, encodeMessage, GIVES_WAY } from './channel.js';
-import { type Answer, type Call, type Exchange, noAnswer } from './exchange.js';
+import { type Call, type Exchange, noAnswer, type OpenAnswer } from './exchange.js';
 import { Link, MAX_ANSWER } from './link.js';
 import { CHANNEL } from './protocol.js';
 import { bytesNow } from './request-body.js';
@@ -76,7 +77,7 @@ export class GaveWay extends Error {}
 export class ChannelExchange implements Exchange {
   readonly #link: Link;
   readonly #timeout: number;
-  readonly #calls = new Map<number, Deferred<Answer>>();
+  readonly #calls = new Map<number, Deferred<OpenAnswer>>();
   readonly #timeouts = new Timeouts<number>((id) => this.#expire(id), false);
   readonly #ending = new AbortController();
   #lastId = 0;
@@ -124,11 +125,11 @@ export class ChannelExchange implements Exchange {
     const [status, fields] = head as readonly unknown[];
     if (typeof status !== 'number' || !areFields(fields))
       throw connectionError('EPROTO', 'the answer is malformed', 'read');
-    this.#take(id)?.resolve({ status, fields, body });
+    this.#take(id)?.resolve({ status, fields, body: new ArrivedBody(body) });
   }
 
   /** Ends a call. The channel keeps the event loop alive while there are some. */
-  #take(id: number): Deferred<Answer> | undefined {
+  #take(id: number): Deferred<OpenAnswer> | undefined {
     const call = this.#calls.get(id);
     this.#timeouts.delete(id);
     if (this.#calls.delete(id) && this.#calls.size === 0) this.#link.unref();
@@ -142,14 +143,14 @@ export class ChannelExchange implements Exchange {
   }
 
   /** @throws GaveWay if the call may be repeated over another channel. */
-  async send({ method, path, fields, body, signal }: Call): Promise<Answer> {
+  async open({ method, path, fields, body, signal }: Call): Promise<OpenAnswer> {
     signal?.throwIfAborted();
     if (this.#gaveWay) throw new GaveWay();
     if (this.closed) throw connectionError('ECONNRESET', 'the server has ended the channel');
     this.#lastId = (this.#lastId % MAX_ID) + 1;
     const id = this.#lastId;
     const message = encodeMessage(id, [method, path, fields], body && bytesNow(body), body?.room);
-    const call = new Deferred<Answer>();
+    const call = new Deferred<OpenAnswer>();
     if (this.#calls.size === 0) this.#link.ref();
     this.#calls.set(id, call);
     this.#timeouts.add(id, this.#timeout);

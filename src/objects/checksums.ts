@@ -13,7 +13,7 @@ export type ChecksumAlgorithm = 'crc64nvme' | 'sha256';
 export type UploadAlgorithm = ChecksumAlgorithm | 'sha1' | 'crc32' | 'crc32c' | 'md5';
 
 // Bytes: the hop to another thread takes longer than the CRC of fewer, also for the event loop.
-const AT_ONCE = 128 * 1024;
+export const AT_ONCE = 128 * 1024;
 
 /** A CRC as S3 writes it: 8 bytes in base64. */
 export function textOfCrc(crc: bigint): string {

@@ -25,7 +25,7 @@ import {
 } from '../transfer/streams/sources.js';
 import type { TransferEngine } from '../transfer/transfer-engine.js';
 import type { ChecksumAlgorithm } from './checksums.js';
-import type { ObjectInfo } from './get.js';
+import type { ObjectInfo } from './get-requests.js';
 import type { ListOptions } from './list.js';
 import { bodyOf, ownBody, type RequestBody } from './request-body.js';
 
@@ -42,8 +42,8 @@ export interface ObjectClientOptions {
   /** Headers of all requests, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>> | Headers;
   /**
-   * Milliseconds for the answer to a request: then the call rejects with ETIMEDOUT. Default: 120,000. Long objects travel in
-   * several requests.
+   * Milliseconds for the answer to a request to begin, and for each of its next bytes: then the call rejects with ETIMEDOUT.
+   * Default: 120,000. The time that the program takes between two pieces does not count.
    */
   readonly timeout?: number;
 }
@@ -138,6 +138,17 @@ function isPlain(value: unknown): value is object {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Checks the value of a header, however it is sent. */
+function checkField(where: string, value: unknown): string {
+  const text = checkString(where, value);
+  try {
+    validateHeaderValue('x', text);
+    return text;
+  } catch {
+    throw invalidArgValue(where, 'is not the value of a header');
+  }
+}
+
 /** Checks the headers of requests, and copies them. */
 export function checkFields(headers: unknown): Record<string, string> {
   const fields: Record<string, string> = {};
@@ -147,12 +158,10 @@ export function checkFields(headers: unknown): Record<string, string> {
     const where = `options.headers['${name.slice(0, 64)}']`;
     try {
       validateHeaderName(name);
-      validateHeaderValue(name, checkString(where, value));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw code?.startsWith('ERR_INVALID_ARG') ? error : invalidArgValue(where, 'is not a header');
+    } catch {
+      throw invalidArgValue(where, 'is not a header');
     }
-    fields[name] = value as string;
+    fields[name] = checkField(where, value);
   }
   return fields;
 }
@@ -191,9 +200,9 @@ export function conditionFields({
   readonly ifNoneMatch?: string | undefined;
 }): Record<string, string> {
   return {
-    ...(ifMatch !== undefined && { 'if-match': checkString('options.ifMatch', ifMatch) }),
+    ...(ifMatch !== undefined && { 'if-match': checkField('options.ifMatch', ifMatch) }),
     ...(ifNoneMatch !== undefined && {
-      'if-none-match': checkString('options.ifNoneMatch', ifNoneMatch),
+      'if-none-match': checkField('options.ifNoneMatch', ifNoneMatch),
     }),
   };
 }

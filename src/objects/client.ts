@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { checkSignal } from '../base/abort-signals.js';
 import { checkBytes, checkMilliseconds, checkOptions, checkString } from '../base/checks.js';
 import { uncloneable } from '../base/describe.js';
@@ -6,6 +7,8 @@ import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
+import { newBytes, tooLongFor } from './answer-body.js';
+import { checkEmpty, errorOf, invalidAnswer } from './answers.js';
 import {
   baseOf,
   bodyIn,
@@ -30,16 +33,9 @@ import {
   sourceOfBody,
   TIMEOUT,
 } from './client-options.js';
-import { Connection, errorOf } from './connection.js';
-import {
-  checkReadable,
-  Getting,
-  infoOf,
-  isOfHost,
-  type ObjectInfo,
-  partOf,
-  type Wanted,
-} from './get.js';
+import { Connection } from './connection.js';
+import { checkReadable, Getting, isOfHost, partOf } from './get.js';
+import { infoOf, type ObjectInfo, type Room, roomOf, type Wanted } from './get-requests.js';
 import { encodedKey, wrongKey } from './keys.js';
 import { type ListOptions, listEntries, type ObjectEntry } from './list.js';
 import { type Placed, type PutResult, Putting } from './put.js';
@@ -119,7 +115,9 @@ export class ObjectClient {
    * Gets an object. Objects of more than 256 KiB travel over the fabric, in pieces, if both sides have an engine.
    *
    * @throws ObjectError NoSuchKey; PreconditionFailed, also if the object changes meanwhile; NotModified with `ifNoneMatch`;
-   * InvalidRange; BadDigest if the bytes do not match. TransferError. The reason of the signal.
+   * InvalidRange; BadDigest if the bytes do not match; InvalidAnswer if the answer is not that of a server of objects.
+   * RangeError ERR_OUT_OF_RANGE if the object is longer than `into`, or than an ArrayBuffer may be. TransferError. The reason
+   * of the signal.
    */
   async get(key: string, options: GetOptions = {}): Promise<ObjectContent> {
     const { into, ...rest } = checkOptions('options', options, OF_GET);
@@ -131,31 +129,31 @@ export class ObjectClient {
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
     if (part) {
       const isReadable = isOfHost(part);
-      const found = await getting.find(isReadable ? undefined : 0);
+      const found = await getting.find(roomOf(part.length), isReadable ? undefined : 0);
+      const info = infoOf(found.head, key, found.size);
       await getting.into(found, part);
-      const length = found.range.end - found.range.start;
-      return {
-        ...found.info,
-        bytes: isReadable ? part.bytes.subarray(0, length) : new Uint8Array(),
-      };
+      const bytes = isReadable ? part.bytes.subarray(0, found.length) : new Uint8Array();
+      return { ...info, bytes };
     }
-    const found = await getting.find();
-    if (found.bytes && given === undefined) return { ...found.info, bytes: found.bytes };
-    const length = found.range.end - found.range.start;
-    return { ...found.info, bytes: await getting.copy(found, given ?? newBytes(length), room) };
+    const found = await getting.find(room === undefined ? ANY_ROOM : roomOf(room));
+    const info = infoOf(found.head, key, found.size);
+    if (found.bytes && given === undefined) return { ...info, bytes: found.bytes };
+    return { ...info, bytes: await getting.copy(found, given ?? newBytes(found.length), room) };
   }
 
   /**
-   * The bytes of an object of any length, piece by piece.
+   * The bytes of an object of any length, piece by piece. At most three pieces are in memory, of a buffer of the pool or 8 MiB
+   * each. A server that is not of this package sends the object in one answer: its pieces come as they arrive, and it waits
+   * while the program does.
    *
-   * @throws (by the loop) as get() does.
+   * @throws (by the loop) as get() does. After the signal has aborted, the next step throws its reason.
    */
   async *stream(key: string, options: ReadOptions = {}): AsyncGenerator<Uint8Array, undefined> {
     const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
     const getting = new Getting(this.#connection, await this.#connection.way(), wanted);
     const own = (bytes: Uint8Array, _: number, isOwn: boolean) =>
       isOwn ? bytes : Uint8Array.from(bytes);
-    return yield* getting.pieces(await getting.find(), own);
+    return yield* getting.pieces(await getting.find(undefined), own);
   }
 
   /**
@@ -168,9 +166,11 @@ export class ObjectClient {
     const wanted = this.#wanted(key, checkOptions('options', options, OF_READ));
     const way = await this.#connection.way();
     const getting = new Getting(this.#connection, way, wanted);
-    const found = await getting.find();
-    const length = found.range.end - found.range.start;
-    const lease = await this.#connection.acquire(pool, length, way, wanted.signal);
+    const { size } = pool;
+    const tooLong = (length: number) =>
+      outOfRange('the object', `at most the ${size} bytes of a buffer of the pool`, length);
+    const found = await getting.find({ length: size, tooLong });
+    const lease = await this.#connection.acquire(pool, found.length, way, wanted.signal);
     try {
       await getting.into(found, lease);
       return lease;
@@ -188,7 +188,7 @@ export class ObjectClient {
    * until released() of the error resolves.
    *
    * @throws Error ERR_INVALID_STATE if the buffer of longer bytes was detached or made shorter meanwhile. ObjectError PreconditionFailed, BadDigest, KeyConflict, NoSuchBucket, InsufficientStorage. TransferError. The
-   * reason of the signal. Then the object is as it was, unless the answer was lost.
+   * reason of the signal. Then the object is as it was, unless the answer was lost, or was InvalidAnswer.
    */
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<PutResult> {
     const part = partOf(body);
@@ -222,12 +222,14 @@ export class ObjectClient {
 
   /** Describes an object. @throws ObjectError NoSuchKey, PreconditionFailed, NotModified. */
   async head(key: string, options: ObjectConditions = {}): Promise<ObjectInfo> {
-    return infoOf(await this.#send('HEAD', key, options));
+    const answer = await this.#send('HEAD', key, options);
+    if (answer.status === 200) return infoOf(answer, key);
+    throw invalidAnswer('the answer does not describe the object', { key });
   }
 
   /** Removes an object. Does nothing if there is none. @throws ObjectError PreconditionFailed with `ifMatch`. */
   async delete(key: string, options: ObjectConditions = {}): Promise<void> {
-    await this.#send('DELETE', key, options);
+    checkEmpty(await this.#send('DELETE', key, options), key);
   }
 
   async #send(method: string, key: string, options: ObjectConditions) {
@@ -239,7 +241,7 @@ export class ObjectClient {
     return answer;
   }
 
-  /** Lists the bucket. @throws (by the loop) ObjectError NoSuchBucket. */
+  /** Lists the bucket. @throws (by the loop) ObjectError NoSuchBucket; InvalidAnswer if a page is none, or pages repeat. */
   list(options: ListOptions = {}): AsyncGenerator<ObjectEntry> {
     const checked = checkOptions('options', options, OF_LIST);
     if (this.closed) throw closed('the object client');
@@ -251,6 +253,7 @@ export class ObjectClient {
     const call = { method: 'PUT', path: this.#path, fields: {} };
     const answer = await this.#connection.send(await this.#connection.way(), call);
     if (answer.status >= 300) throw errorOf(answer, undefined);
+    checkEmpty(answer);
   }
 
   /** Whether close() was called. */
@@ -269,10 +272,4 @@ export class ObjectClient {
   }
 }
 
-function newBytes(length: number): Uint8Array {
-  try {
-    return Buffer.allocUnsafeSlow(length);
-  } catch {
-    throw outOfRange('the object', 'short enough for the memory of this process', length);
-  }
-}
+const ANY_ROOM: Room = { length: constants.MAX_LENGTH, tooLong: tooLongFor };

@@ -1,23 +1,25 @@
 // A client's way to its server: by HTTP, and, if both sides have an engine, by a channel and the fabric.
-import { FirstAbort, onAbort } from '../base/abort-signals.js';
+import { FirstAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
 import { closed } from '../base/errors.js';
 import { ADDRESS } from '../http/headers.js';
 import type { MemoryLease, MemoryPool, RemoteEngine, TransferEngine } from '../transfer/index.js';
 import type { PeerHolder } from '../transfer/peer-at.js';
+import { MAX_TEXT, tooLongAnswer } from './answers.js';
 import { type ChannelExchange, GaveWay, openChannel } from './channel-client.js';
-import { ObjectError } from './errors.js';
-import { type Answer, type Call, type Exchange, FetchExchange, HttpExchange } from './exchange.js';
+import type { Answer, Call, Exchange, OpenAnswer } from './exchange.js';
 import { ClientFabric } from './fabric.js';
+import { FetchExchange } from './fetch-exchange.js';
+import { HttpExchange } from './http-exchange.js';
 import { ERROR, MAX_PIECE, MIN_PIECE, WELCOME, type Welcome } from './protocol.js';
-import { textsOf } from './xml.js';
 
 // The pool that a client makes. The server may have longer pieces.
 const BUFFERS = 8;
 const MAX_BUFFER = 4 * 1024 * 1024; // bytes
 
 const BUSY = 503;
+const MAX_WELCOME = 64 * 1024; // bytes
 /** Channels that may give way to others before a call goes over HTTP. */
 const MAX_TRIES = 3;
 
@@ -112,9 +114,9 @@ export class Connection {
     const fields = { ...headers, [ADDRESS]: engine.address };
     const { signal } = this.#closing;
     const call = { method: 'GET', path: WELCOME, fields, signal, timeout };
-    const { status, body } = await this.#http.send(call);
-    if (status === BUSY) this.#forget(); // the next request asks again
-    const { address, piece } = status === 200 ? welcomeOf(body) : {};
+    const answer = await this.#http.open(call);
+    if (answer.status === BUSY) this.#forget(); // the next request asks again
+    const { address, piece } = await welcomeIn(answer);
     if (address === undefined || piece === undefined) return overHttp; // another server, or without an engine
     const server = await engine.hold(this.#holder, address);
     if (this.#server && this.#server !== server) countAsHandled(this.#server.release(this.#holder));
@@ -136,30 +138,63 @@ export class Connection {
     return { exchange: this.#channel, fabric, ended: ending.signal };
   }
 
-  /** Sends a request. @throws Error ERR_CLOSED after close(). */
-  async send(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
+  /** Sends a request. The caller reads the body of the answer, or cancels it. @throws Error ERR_CLOSED after close(). */
+  async open(way: Way, call: Omit<Call, 'timeout'>): Promise<OpenAnswer> {
     let { exchange } = way;
     for (let tries = 1; ; tries++) {
-      if (this.closed) throw closed('the object client');
+      this.check(undefined);
       try {
-        return await this.#sendOver(exchange, call);
+        return await this.#openOver(exchange, call);
       } catch (error) {
-        if (this.closed && !call.signal?.aborted) throw closed('the object client');
-        if (!(error instanceof GaveWay)) throw error;
+        if (!(error instanceof GaveWay)) throw this.#reasonOf(error, call.signal);
       }
       exchange = tries < MAX_TRIES ? (await this.way()).exchange : this.#http;
     }
   }
 
-  /** Sends a request that ends what a call has begun, also after close(). */
-  sendEnd(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
-    if (!this.closed) return this.send(way, call);
-    return this.#sendOver(this.#http, { ...call, fields: { ...call.fields, connection: 'close' } });
+  /** Sends a request, and reads its answer. @throws as open(). ObjectError InvalidAnswer if it is too long. */
+  async send(way: Way, call: Omit<Call, 'timeout'>): Promise<Answer> {
+    return this.read(await this.open(way, call), call.signal);
   }
 
-  async #sendOver(exchange: Exchange, call: Omit<Call, 'timeout'>): Promise<Answer> {
+  /** Reads a short answer. @throws as send(). */
+  async read(answer: OpenAnswer, signal: AbortSignal | undefined): Promise<Answer> {
+    const { status, fields, body } = answer;
+    const whole = body.whole(MAX_TEXT, tooLongAnswer(answer));
+    return { status, fields, body: await this.unlessClosed(whole, signal) };
+  }
+
+  /** What a body gives. @throws Error ERR_CLOSED if close() has ended it. */
+  async unlessClosed<T>(reading: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await reading;
+    } catch (error) {
+      throw this.#reasonOf(error, signal);
+    }
+  }
+
+  #reasonOf(error: unknown, signal: AbortSignal | undefined): unknown {
+    return this.closed && !signal?.aborted ? closed('the object client') : error;
+  }
+
+  /** @throws the reason of the signal. Error ERR_CLOSED after close(). */
+  check(signal: AbortSignal | undefined): void {
+    if (signal?.aborted) throw reasonOf(signal);
+    if (this.closed) throw closed('the object client');
+  }
+
+  /** Sends a request that ends what a call has begun, also after close(). */
+  async sendEnd(way: Way, call: Omit<Call, 'timeout'>): Promise<void> {
+    const fields = { ...call.fields, connection: 'close' };
+    const answer = await (this.closed
+      ? this.#openOver(this.#http, { ...call, fields })
+      : this.open(way, call));
+    await answer.body.whole(MAX_TEXT, tooLongAnswer(answer));
+  }
+
+  async #openOver(exchange: Exchange, call: Omit<Call, 'timeout'>): Promise<OpenAnswer> {
     const fields = { ...this.#options.headers, ...call.fields };
-    const answer = await exchange.send({ ...call, fields, timeout: this.#options.timeout });
+    const answer = await exchange.open({ ...call, fields, timeout: this.#options.timeout });
     const code = answer.fields[ERROR];
     // A server that was restarted has another engine.
     if (exchange === this.#http && (code === 'InvalidToken' || code === 'FabricFailed'))
@@ -179,7 +214,18 @@ export class Connection {
   }
 }
 
-// Empty for a server of something else.
+/** What a server says of its engine. Empty for a server of something else. */
+async function welcomeIn(answer: OpenAnswer): Promise<Welcome> {
+  const tooLong = tooLongAnswer(answer)();
+  try {
+    const body = await answer.body.whole(MAX_WELCOME, () => tooLong);
+    return answer.status === 200 ? welcomeOf(body) : {};
+  } catch (error) {
+    if (error === tooLong) return {};
+    throw error;
+  }
+}
+
 function welcomeOf(body: Uint8Array): Welcome {
   let welcome: { readonly address?: unknown; readonly piece?: unknown };
   try {
@@ -194,29 +240,4 @@ function welcomeOf(body: Uint8Array): Welcome {
     piece >= MIN_PIECE &&
     piece <= MAX_PIECE;
   return typeof address === 'string' && isPiece ? { address, piece } : {};
-}
-
-const BY_STATUS: Readonly<Record<number, string>> = {
-  304: 'NotModified',
-  403: 'AccessDenied',
-  404: 'NoSuchKey',
-  412: 'PreconditionFailed',
-  416: 'InvalidRange',
-};
-
-const LOST_TOKEN =
-  'the server could not use the memory of the client: one of them has lost the other meanwhile';
-
-/** The error of an answer. */
-export function errorOf({ status, fields, body }: Answer, key: string | undefined): ObjectError {
-  const text = Buffer.from(body).toString();
-  const isXml = text.startsWith('<');
-  const [ofBody] = isXml ? textsOf(text, 'Code') : [];
-  const [detail] = isXml ? textsOf(text, 'Message') : [];
-  const [hint] = isXml ? textsOf(text, 'Hint') : [];
-  // The token was the client's own: the call may be repeated. S3 has the same code for credentials.
-  if (fields[ERROR] === 'InvalidToken')
-    return new ObjectError('FabricFailed', { detail: LOST_TOKEN, key });
-  const code = fields[ERROR] ?? ofBody ?? BY_STATUS[status] ?? `Http${status}`;
-  return new ObjectError(code, { detail, hint, status, key });
 }

@@ -10,6 +10,11 @@ const KNOWN = {
   FabricFailed: [502, 'the fabric has failed', 'try again, or without an engine'],
   InsufficientStorage: [507, 'the file system of the server is full', 'make room on the server'],
   InternalError: [500, 'the server has failed', 'look at the log of the server'],
+  InvalidAnswer: [
+    502,
+    'the answer is not that of a server of objects',
+    'check the URL, and what answers there: it may be a proxy, or another service',
+  ],
   InvalidArgument: [400, 'an argument of the request is invalid', 'correct it'],
   InvalidBucketName: [
     400,

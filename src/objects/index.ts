@@ -19,7 +19,7 @@ export type {
   ReadOptions,
 } from './client-options.js';
 export { ObjectError, type ObjectErrorCode } from './errors.js';
-export type { ObjectInfo } from './get.js';
+export type { ObjectInfo } from './get-requests.js';
 export type { ListOptions, ObjectEntry } from './list.js';
 export type { PutResult } from './put.js';
 export { createObjectServer, ObjectServer, type ObjectServerOptions } from './server.js';

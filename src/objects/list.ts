@@ -1,9 +1,17 @@
 // The pages of a list, as a client reads them.
+
+import {
+  dateIn,
+  documentIn,
+  elementsIn,
+  errorOf,
+  invalidAnswer,
+  lengthIn,
+  saidIn,
+  textIn,
+} from './answers.js';
 import type { checkList } from './client-options.js';
-import { type Connection, errorOf } from './connection.js';
-import { ObjectError } from './errors.js';
-import { lengthIn } from './get.js';
-import { contentsOf, textsOf } from './xml.js';
+import type { Connection } from './connection.js';
 
 /** What a list has. */
 export interface ListOptions {
@@ -36,6 +44,7 @@ export async function* listEntries(
   path: string,
   { prefix, delimiter, startAfter, pageSize, signal }: ReturnType<typeof checkList>,
 ): AsyncGenerator<ObjectEntry> {
+  const tokens = new Tokens();
   let token: string | undefined;
   do {
     const query = new URLSearchParams({ 'list-type': '2', 'encoding-type': 'url' });
@@ -47,32 +56,60 @@ export async function* listEntries(
     const call = { method: 'GET', path: `${path}?${query}`, fields: {}, signal };
     const answer = await connection.send(await connection.way(), call);
     if (answer.status !== 200) throw errorOf(answer, undefined);
-    const xml = Buffer.from(answer.body).toString();
-    const entries = [...contentsOf(xml, 'Contents').map(objectIn), ...prefixesIn(xml)];
-    yield* entries;
-    [token] = textsOf(xml, 'NextContinuationToken');
+    const xml = documentIn(answer, 'ListBucketResult');
+    for (const entry of entriesIn(xml)) {
+      connection.check(signal);
+      yield entry;
+    }
+    token = nextIn(xml);
+    if (token !== undefined) tokens.add(token);
   } while (token !== undefined);
 }
 
-function decoded(text = ''): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ObjectError('InternalError', { detail: 'the list has a malformed key' });
+/** The token of the next page. Undefined if the list ends here. */
+function nextIn(xml: string): string | undefined {
+  const isTruncated = textIn(xml, 'IsTruncated');
+  if (isTruncated === 'false') return undefined;
+  if (isTruncated === 'true') return textIn(xml, 'NextContinuationToken');
+  throw invalidAnswer('the answer does not say whether the list is whole');
+}
+
+/** Finds tokens that repeat, of which it remembers one: Brent's algorithm. A list of them would never end. */
+class Tokens {
+  #remembered: string | undefined;
+  #count = 0;
+
+  /** @throws ObjectError InvalidAnswer. */
+  add(token: string): void {
+    if (token === this.#remembered) throw invalidAnswer('the pages of the list repeat');
+    this.#count += 1;
+    if ((this.#count & (this.#count - 1)) === 0) this.#remembered = token;
   }
 }
 
-function objectIn(xml: string): ObjectEntry {
-  const [key] = textsOf(xml, 'Key');
-  const [size = ''] = textsOf(xml, 'Size');
-  const [etag = ''] = textsOf(xml, 'ETag');
-  const [date = ''] = textsOf(xml, 'LastModified');
-  const lastModified = new Date(date);
-  return { type: 'object', key: decoded(key), size: lengthIn(size), etag, lastModified };
+function entriesIn(xml: string): ObjectEntry[] {
+  const isEncoded = saidIn(xml, 'EncodingType') === 'url';
+  const keyOf = (text: string) => (isEncoded ? decoded(text) : text);
+  const objects = elementsIn(xml, 'Contents').map(
+    (each): ObjectEntry => ({
+      type: 'object',
+      key: keyOf(textIn(each, 'Key')),
+      size: lengthIn(textIn(each, 'Size')),
+      etag: textIn(each, 'ETag'),
+      lastModified: dateIn(textIn(each, 'LastModified')),
+    }),
+  );
+  const prefixes = elementsIn(xml, 'CommonPrefixes').map(
+    (each): ObjectEntry => ({ type: 'prefix', key: keyOf(textIn(each, 'Prefix')) }),
+  );
+  return [...objects, ...prefixes];
 }
 
-const prefixesIn = (xml: string): ObjectEntry[] =>
-  contentsOf(xml, 'CommonPrefixes').map((each) => ({
-    type: 'prefix',
-    key: decoded(textsOf(each, 'Prefix')[0]),
-  }));
+/** A key as `encoding-type=url` has it. Other servers write a space as `+`. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw invalidAnswer('the list has a malformed key');
+  }
+}

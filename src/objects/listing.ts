@@ -170,7 +170,8 @@ async function pageOf(folder: ObjectFolder, bucket: string, query: ListQuery): P
   let left = room;
   let next: string | undefined;
   const start = prefix.slice(0, prefix.lastIndexOf('/') + 1);
-  for await (const key of limit > 0 ? walk.keys(start, query) : []) {
+  const isPossible = start === '' || !wrongKey(start.slice(0, -1)); // no key begins with another one
+  for await (const key of limit > 0 && isPossible ? walk.keys(start, query) : []) {
     const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
     const group = at < 0 ? undefined : key.slice(0, at + delimiter.length);
     if (group !== undefined && (group === prefixes.at(-1) || group === after)) continue;

@@ -7,15 +7,16 @@ import { within } from '../base/wait-options.js';
 import type { MemoryPart, TransferMemory } from '../transfer/memory.js';
 import type { MemoryPool } from '../transfer/memory-pool.js';
 import type { ByteSource } from '../transfer/streams/sources.js';
+import { documentIn, errorOf, etagIn, textIn } from './answers.js';
 import { type ChecksumAlgorithm, CombinedCrc, checksumOf } from './checksums.js';
-import { type Connection, errorOf, type Way } from './connection.js';
+import type { Connection, Way } from './connection.js';
 import { ObjectError } from './errors.js';
 import type { Answer, Call } from './exchange.js';
 import { isOfHost } from './get.js';
 import { type Filled, PartReader } from './part-reader.js';
 import { INLINED } from './protocol.js';
 import { bodyOf, bytesNow, ownBody, type RequestBody } from './request-body.js';
-import { contentsOf, documentOf, textsOf } from './xml.js';
+import { documentOf } from './xml.js';
 
 const MOST_AT_ONCE = 2 ** 30; // bytes whose memory is offered for one request
 const PARTS_AT_ONCE = 3;
@@ -90,7 +91,7 @@ export class Putting {
   ): Promise<Omit<SentPart, 'number'>> {
     const [checksum, header] = await this.#checksum(bytesNow(body));
     const answer = await this.#send('PUT', query, { ...fields, ...header }, body);
-    return { etag: answer.fields.etag ?? '', checksum, length: body.length };
+    return { etag: etagIn(answer, this.#placed.key), checksum, length: body.length };
   }
 
   /** The same from memory that the server reads. */
@@ -116,7 +117,7 @@ export class Putting {
       return this.#connection.send(this.#way, call);
     });
     if (answer.status >= 300) throw errorOf(answer, key);
-    return { etag: answer.fields.etag ?? '', checksum, length: part.length };
+    return { etag: etagIn(answer, key), checksum, length: part.length };
   }
 
   /** Puts bytes. @param register makes them memory of the engine, for longer ones. */
@@ -224,9 +225,9 @@ export class Putting {
     const { signal } = this.#placed;
     if (signal?.aborted) throw reasonOf(signal);
     const request = { method: 'POST', query: '?uploads', fields: {} };
-    const creating = this.#sendUntil(undefined, request).then(({ body }) => {
-      const [id = ''] = textsOf(Buffer.from(body).toString(), 'UploadId');
-      return `uploadId=${encodeURIComponent(id)}`;
+    const creating = this.#sendUntil(undefined, request).then((answer) => {
+      const xml = documentIn(answer, 'InitiateMultipartUploadResult', this.#placed.key);
+      return `uploadId=${encodeURIComponent(textIn(xml, 'UploadId'))}`;
     });
     try {
       return await within(creating, { signal, timeout: undefined }, 'put');
@@ -260,9 +261,7 @@ export class Putting {
     const Part = parts.map(({ number, etag }) => ({ PartNumber: number, ETag: etag }));
     const body = ownBody(Buffer.from(documentOf('CompleteMultipartUpload', { Part })));
     const answer = await this.#send('POST', `?${upload}`, { ...fields, ...of }, body);
-    const text = Buffer.from(answer.body).toString();
-    if (contentsOf(text, 'Code').length > 0) throw errorOf(answer, key); // S3 may say 200 too early
-    return { etag: textsOf(text, 'ETag')[0] ?? '' };
+    return { etag: textIn(documentIn(answer, 'CompleteMultipartUploadResult', key), 'ETag') };
   }
 }
 

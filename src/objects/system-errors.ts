@@ -88,7 +88,11 @@ const KNOWN: Readonly<Record<string, Answerable>> = {
     'raise the limit of its process (ulimit -f), or store several objects',
   ],
   ENODATA: ['OperationAborted'], // its file has become shorter
-  FI_EKEYREJECTED: ['InvalidToken'],
+  FI_EKEYREJECTED: [
+    'InvalidToken',
+    'a token has expired by the clock of the server, or was used before',
+    'try again, and compare the clocks of the hosts',
+  ],
   FI_EMFILE: NO_DESCRIPTORS,
   ERR_WORKER_INIT_FAILED: NO_THREAD,
   ERR_WORKER_OUT_OF_MEMORY: NO_THREAD,

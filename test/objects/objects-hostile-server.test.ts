@@ -5,6 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { ObjectClient } from 'libfabric/objects';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { encodeMessage } from '../../dist/objects/channel.js';
+import { listed, listOf, OBJECT } from '../support/foreign-server.js';
 import { openEngine, TCP } from '../support/object-stores.js';
 
 async function urlOf(server: Server): Promise<string> {
@@ -17,7 +18,11 @@ async function urlOf(server: Server): Promise<string> {
 }
 
 const answering = (answer: (response: ServerResponse) => void) =>
-  urlOf(createServer((_request, response) => answer(response)));
+  urlOf(createServer((_request, response) => answer(describing(response))));
+
+/** Lets an answer be about an object. */
+const describing = (response: ServerResponse) =>
+  response.setHeaders(new Map(Object.entries(OBJECT)));
 
 type Calls = readonly ((client: ObjectClient) => Promise<unknown>)[];
 
@@ -25,20 +30,18 @@ const HEAD: Calls = [(client) => client.head('a')];
 const GET: Calls = [(client) => client.get('a'), (client) => client.stream('a').next()];
 const LIST: Calls = [(client) => client.list().next()];
 
-const entry = (key: string) => `<Contents><Key>${key}</Key></Contents>`;
-
 const answers: [string, Calls, (response: ServerResponse) => void, string | undefined][] = [
   [
     'a length that is no number',
     [...HEAD, ...GET],
     (response) => response.setHeader('x-libfabric-length', 'x').end(),
-    'InternalError',
+    'InvalidAnswer',
   ],
   [
     'a negative length',
     [...HEAD, ...GET],
     (response) => response.setHeader('x-libfabric-length', '-1').end(),
-    'InternalError',
+    'InvalidAnswer',
   ],
   [
     'a length of a petabyte',
@@ -54,15 +57,25 @@ const answers: [string, Calls, (response: ServerResponse) => void, string | unde
   ],
   [
     'a body that ends early',
-    GET,
+    [(client) => client.get('a')],
     (response) => {
-      response.setHeader('content-length', '1000000000000').write('x');
+      response.setHeader('content-length', '3000000000').write('x');
       setImmediate(() => response.destroy());
     },
     'ECONNRESET',
   ],
-  ['a list with a malformed key', LIST, (response) => response.end(entry('%')), 'InternalError'],
-  ['a list that is cut off', LIST, (response) => response.end('<Contents>'), 'MalformedXML'],
+  [
+    'a list with a malformed key',
+    LIST,
+    (response) => response.end(listOf(listed('%', { EncodingType: 'url' }))),
+    'InvalidAnswer',
+  ],
+  [
+    'a list that is cut off',
+    LIST,
+    (response) => response.end(listOf('<Contents>')),
+    'InvalidAnswer',
+  ],
 ];
 
 test.each(answers)('%s', async (_what, calls, answer, code) => {
@@ -88,9 +101,10 @@ describe('what the server says of its engine', () => {
     ['pieces of no bytes', '{"address":"x","piece":0}'],
     ['pieces of a terabyte', '{"address":"x","piece":1099511627776}'],
     ['an address that is no text', '{"address":5,"piece":4096}'],
+    ['more than an address', `{"address":"${'x'.repeat(2 ** 20)}"`],
   ])('%s: the client uses HTTP', async (_what, welcome) => {
     const server = createServer((request, response) =>
-      response.end(request.url?.startsWith('/.libfabric') ? welcome : 'bytes'),
+      describing(response).end(request.url?.startsWith('/.libfabric') ? welcome : 'bytes'),
     );
     const client = new ObjectClient(await urlOf(server), { engine: await openEngine(TCP) });
     expect(Buffer.from((await client.get('a')).bytes).toString()).toBe('bytes');
@@ -101,7 +115,7 @@ describe('what the server says of its engine', () => {
     const [engine, other] = [await openEngine(TCP), await openEngine(TCP)];
     const welcome = JSON.stringify({ address: other.address, piece: 2 ** 30 });
     const server = createServer((request, response) =>
-      response.end(request.url?.startsWith('/.libfabric') ? welcome : 'bytes'),
+      describing(response).end(request.url?.startsWith('/.libfabric') ? welcome : 'bytes'),
     );
     const pool = vi.spyOn(engine, 'pool');
     const client = new ObjectClient(await urlOf(server), { engine });

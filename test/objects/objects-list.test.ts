@@ -71,6 +71,32 @@ test('lists have the keys in the order of their bytes, by prefix, delimiter and 
       }
 });
 
+test('a prefix that no key can have is an empty list', async () => {
+  const { client, list } = await prepared(['a/b', 'c']);
+  const impossible = [
+    '../',
+    '..',
+    '//',
+    '/',
+    'a//',
+    'a/../',
+    './c',
+    `${'x'.repeat(300)}/`,
+    'y/'.repeat(600),
+  ];
+  for (const prefix of impossible) {
+    expect(await list({ prefix }), prefix).toEqual([]);
+    expect(await list({ prefix, delimiter: '/' }), prefix).toEqual([]);
+    const query = new URLSearchParams({ prefix });
+    expect((await fetch(`${client.url}?${query}`)).status, prefix).toBe(200);
+    const missing = await fetch(`${client.url}x?${query}`);
+    expect([missing.status, await missing.text()]).toEqual([
+      404,
+      expect.stringContaining('NoSuchBucket'),
+    ]);
+  }
+});
+
 test('entries describe their objects, and folders without objects are no prefixes', async () => {
   const { folder, client } = await prepared(['a/b', 'c']);
   mkdirSync(join(folder, 'empty/of/folders'), { recursive: true });

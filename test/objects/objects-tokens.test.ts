@@ -1,6 +1,6 @@
 // libfabric/objects refuses wrong addresses and tokens.
 import { createObjectServer, ObjectClient } from 'libfabric/objects';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { pattern } from '../support/bytes.js';
 import { HANG_MS } from '../support/limits.js';
 import { openEngine, serve, TCP, temporaryIn } from '../support/object-stores.js';
@@ -53,6 +53,24 @@ test('a wrong token', async () => {
   const long = (await offer('read', 65_537)).token; // more than a buffer of the server
   expect(await status('PUT', { [ADDRESS]: engine.address, [TOKEN]: long })).toBe(400);
   expect(temporaryIn(root)).toEqual([]);
+});
+
+test('a put() whose token expires because a clock jumps says so', async () => {
+  let late = 0;
+  const authorize = ({ method }: { method: string }) => {
+    if (method === 'PUT') late = 3_600_000;
+    return true;
+  };
+  const { connect } = await serve(TCP, { authorize });
+  const client = await connect();
+  const now = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + late);
+  onTestFinished(() => clock.mockRestore());
+  await expect(client.put('long', new Uint8Array(1_000_000))).rejects.toMatchObject({
+    code: 'FabricFailed',
+    message: expect.stringContaining('has expired by the clock of the server'),
+    hint: expect.stringContaining('clocks'),
+  });
 });
 
 test('an expired token', async () => {
