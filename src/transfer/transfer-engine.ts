@@ -13,8 +13,9 @@ import type {
 import { transferEngines } from '../diagnostics/transfer-state.js';
 import type { DeviceMemory } from '../memory/device-memory.js';
 import { identityText } from './address.js';
+import { closeAtExit, closeParts } from './engine-closing.js';
 import type { EngineEvent } from './engine-events.js';
-import { closeParts, type EngineParts, openParts } from './engine-parts.js';
+import { type EngineParts, openParts } from './engine-parts.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
@@ -84,6 +85,7 @@ export class TransferEngine {
     this.address = parts.address;
     parts.owner.engine = this;
     transferEngines.add(this);
+    closeAtExit(parts);
   }
 
   /**
