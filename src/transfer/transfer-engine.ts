@@ -251,7 +251,7 @@ export class TransferEngine {
   }
 
   #memoryOf(registered: RegisteredMemory): TransferMemory {
-    const { handle, offering, memories } = this.#parts;
+    const { handle, offering, memories, events, queue } = this.#parts;
     const offers = new OpenOffers();
     const memory = new TransferMemory(
       {
@@ -267,6 +267,8 @@ export class TransferEngine {
           registered.device?.release();
           if (this.closed) return; // the rails deregister it, and it is kept until they are closed
           memories.delete(closing);
+          queue.memoryClosed(closing);
+          for (const transfer of events.transfers.values()) transfer.memoryClosed(closing);
           const closings = registered.regions.map((region) => region?.close());
           await Promise.all([offers.end('its memory was closed'), ...closings]);
         },
