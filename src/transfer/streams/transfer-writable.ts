@@ -9,6 +9,7 @@ import {
   PartwiseSource,
   type StreamSource,
   sourceOf,
+  taking,
 } from './sources.js';
 
 /** The other side of a stream object. */
@@ -64,9 +65,7 @@ export class TransferWritable extends Writable {
   }
 
   #start(source: ByteSource): Promise<StreamReport> {
-    const running = this.#run.start(this.#flow.run(source));
-    running.catch((error) => source.cancel(error));
-    return running;
+    return this.#run.start(taking(source, (taken) => this.#flow.run(taken)));
   }
 
   /** @internal */
@@ -104,9 +103,11 @@ export class TransferWritable extends Writable {
    * @throws Error ERR_INVALID_STATE after write(); the error of the source; the errors of the stream.
    */
   async sendFrom(source: StreamSource): Promise<StreamReport> {
-    if (this.#run.running || this.writableEnded || this.destroyed)
-      throw invalidState('the stream is in use, or has ended');
-    return this.sendAll(sourceOf('source', source));
+    return taking(sourceOf('source', source), async (bytes) => {
+      if (this.#run.running || this.writableEnded || this.destroyed)
+        throw invalidState('the stream is in use, or has ended');
+      return this.sendAll(bytes);
+    });
   }
 
   /** @internal */
