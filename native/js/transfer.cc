@@ -1,5 +1,6 @@
 // The functions for transfer engines, their rails, peers and messages:
 // src/contract/native-transfer.ts describes them.
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,13 @@ Napi::Value transferRef(const Napi::CallbackInfo& args) {
 Napi::Value transferClose(const Napi::CallbackInfo& args) {
   unwrapAny<TransferEngine>(args[0])->close();
   return args.Env().Undefined();
+}
+
+// transferAwaitClosed(engine, milliseconds): blocks after transferClose()
+Napi::Value transferAwaitClosed(const Napi::CallbackInfo& args) {
+  const std::chrono::milliseconds most(toUint32(args[1]));
+  const auto until = transfer::Clock::now() + most;
+  return Napi::Boolean::New(args.Env(), unwrapAny<TransferEngine>(args[0])->waitUntilClosed(until));
 }
 
 // transferSilence(engine): ends the delivery of events
@@ -181,6 +189,7 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferBegin>(exports, "transferBegin");
   exportFunction<transferRef>(exports, "transferRef");
   exportFunction<transferClose>(exports, "transferClose");
+  exportFunction<transferAwaitClosed>(exports, "transferAwaitClosed");
   exportFunction<transferSilence>(exports, "transferSilence");
   exportFunction<transferRails>(exports, "transferRails");
   exportFunction<transferPeer>(exports, "transferPeer");

@@ -82,7 +82,15 @@ void TransferEngine::reportIfFlushed() {
   if (step != CloseStep::kAnnounced) return;
   if (closeStep_.compare_exchange_strong(step, CloseStep::kDone)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+    const std::lock_guard<std::mutex> lock(closeMutex_);
+    closeDone_.notify_all();
   }
+}
+
+bool TransferEngine::waitUntilClosed(Clock::time_point until) {
+  std::unique_lock<std::mutex> lock(closeMutex_);
+  return closeDone_.wait_until(lock, until,
+                               [this] { return closeStep_.load() == CloseStep::kDone; });
 }
 
 // The rails on other NUMA nodes than the memory. Empty if no rail is near.

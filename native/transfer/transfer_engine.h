@@ -3,6 +3,7 @@
 #include <node_api.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -101,6 +102,9 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // got the messages that the engine closes.
   void close();
   bool closed() const { return closed_; }
+  // Waits until the second event of close() is due, but not longer than `until`. Returns whether it
+  // is.
+  bool waitUntilClosed(Clock::time_point until);
   // Also closes the engine when the environment ends, such as that of a terminated worker.
   void closeWithEnvironment();
 
@@ -194,6 +198,8 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   // the close to the peers.
   enum class CloseStep : uint8_t { kFlushing, kAnnouncing, kAnnounced, kDone };
   std::atomic<CloseStep> closeStep_{CloseStep::kFlushing};
+  std::mutex closeMutex_;
+  std::condition_variable closeDone_;
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;

@@ -134,6 +134,8 @@ export interface NativeTransfer {
   transferRef(engine: Handle<'TransferEngine'>, on: boolean): void;
   /** Ends all transfers. The event kFlushed follows when all messages are sent. */
   transferClose(engine: Handle<'TransferEngine'>): void;
+  /** Blocks after transferClose(), until the peers know of it. Returns whether they do. */
+  transferAwaitClosed(engine: Handle<'TransferEngine'>, milliseconds: number): boolean;
   /** Stops the events. */
   transferSilence(engine: Handle<'TransferEngine'>): void;
   transferRails(engine: Handle<'TransferEngine'>): NativeRailCounters[];

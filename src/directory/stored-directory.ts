@@ -133,6 +133,7 @@ export class StoredDirectory implements Directory, AsyncDisposable {
       watching.stop();
       this.#watchings.delete(watching);
       this.#watches.delete(arrivals);
+      arrivals.end(); // leaves the signal
     };
     const arrivals = new Arrivals<readonly DirectoryEntry[]>(
       { failed: stop },

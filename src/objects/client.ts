@@ -6,6 +6,7 @@ import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/err
 import { isInstance, isRevoked } from '../base/objects.js';
 import type { MemoryLease } from '../transfer/lease.js';
 import { MemoryPool } from '../transfer/memory-pool.js';
+import { taking } from '../transfer/streams/sources.js';
 import { TransferEngine } from '../transfer/transfer-engine.js';
 import { newBytes, tooLongFor } from './answer-body.js';
 import { checkEmpty, errorOf, invalidAnswer } from './answers.js';
@@ -193,20 +194,16 @@ export class ObjectClient {
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<PutResult> {
     const part = partOf(body);
     const given = part ? undefined : bodyIn(body);
-    const source = part || given ? undefined : sourceOfBody(body);
-    try {
+    return taking(part || given ? undefined : sourceOfBody(body), async (source) => {
       const placed = this.#placed(key, options);
       checkReadable(part, placed.checksum);
       await source?.check?.();
       const putting = new Putting(this.#connection, await this.#connection.way(), placed);
-      if (source) return await putting.stream(source);
-      if (part) return await putting.memory(part);
+      if (source) return putting.stream(source);
+      if (part) return putting.memory(part);
       const register = (long: Uint8Array) => (this.#engine as TransferEngine).register(long);
-      return await putting.bytes(given as RequestBody, register);
-    } catch (error) {
-      source?.cancel(error);
-      throw error;
-    }
+      return putting.bytes(given as RequestBody, register);
+    });
   }
 
   #placed(key: string, options: PutOptions): Placed {

@@ -1,3 +1,4 @@
+import type { TransferMemory } from './memory.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 export const PRIORITIES = ['high', 'normal', 'low'] as const;
@@ -8,6 +9,8 @@ export interface Waiting {
   begin(): void;
   /** Ends the transfer if it is with a peer that is lost. */
   lost(peer: RemoteEngine, reason: string): void;
+  /** Ends the transfer if it is of memory that is closed. */
+  memoryClosed(memory: TransferMemory): void;
 }
 
 /** The calls with which a transfer waits for its turn and leaves the queue. */
@@ -52,6 +55,10 @@ class Line implements Admission {
     for (const transfer of this.#waiting) transfer.lost(peer, reason);
   }
 
+  memoryClosed(memory: TransferMemory): void {
+    for (const transfer of this.#waiting) transfer.memoryClosed(memory);
+  }
+
   take(): Waiting | undefined {
     if (this.#waiting.size === 0) return undefined;
     let next = this.#first.next();
@@ -86,6 +93,11 @@ export class Queue {
   /** Ends the transfers that wait and are with a peer that is lost. */
   lost(peer: RemoteEngine, reason: string): void {
     for (const line of this.#lines) line.lost(peer, reason);
+  }
+
+  /** Ends the transfers of memory that wait. */
+  memoryClosed(memory: TransferMemory): void {
+    for (const line of this.#lines) line.memoryClosed(memory);
   }
 
   at(priority: Priority): Admission {

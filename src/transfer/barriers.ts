@@ -1,10 +1,10 @@
 import { Deferred } from '../base/deferred.js';
-import { Reached, ROUND_LENGTH } from './barrier-rounds.js';
+import { bytesOf, PRESENCE_LENGTH, type Presence, presenceOf } from './barrier-presence.js';
 import type { TransferError } from './errors.js';
 import { engineClosed } from './errors.js';
 
 const GROUP_LENGTH = 16; // bytes
-const NAME_LENGTH = GROUP_LENGTH + ROUND_LENGTH;
+const NAME_LENGTH = GROUP_LENGTH + PRESENCE_LENGTH;
 // The most groups that peers have barriers of and this side has not. A peer may send any names.
 const MAX_EARLY = 65_536;
 
@@ -20,118 +20,112 @@ export type Announce = (message: Uint8Array, to: 'all' | 'connected') => Promise
 export interface Barrier {
   /** Resolves when all members have arrived and have taken the name. Rejects if the engine closes, or a member is lost. */
   readonly passed: Promise<void>;
-  /** Must be called when `passed` is no longer awaited. */
-  forget(): void;
+  /** Must be called when `passed` is no longer awaited: with true if the call of the program succeeds. */
+  end(hasPassed: boolean): void;
 }
 
 /** The barriers of a group of engines. Groups of the same engines are one group. */
 class GroupBarriers {
-  readonly name: Uint8Array;
-  readonly own = new Reached();
-  readonly reached = new Map<bigint, Reached>();
-  readonly calls = new Set<Call>();
+  readonly #name: Uint8Array;
+  readonly #presences = new Map<bigint, Presence>();
+  /** The calls that wait, in their order. The first one is in the round after the last that has passed. */
+  readonly #waiting: Call[] = [];
+  #version = 0;
+  #passed = 0;
 
   constructor(name: Uint8Array) {
-    this.name = name;
+    this.#name = name;
   }
 
-  message(): Uint8Array {
-    return Buffer.concat([this.name, this.own.bytes()]);
+  get hasBegun(): boolean {
+    return this.#version > 0;
   }
 
-  arrived(from: bigint, its: Reached): void {
-    if (its.round <= this.own.round && this.calls.size === 0) return; // the call of this side has ended
-    const known = this.reached.get(from);
-    if (known === undefined) this.reached.set(from, its);
-    else known.merge(its);
-    for (const call of [...this.calls]) call.check();
+  get calls(): readonly Call[] {
+    return this.#waiting;
   }
 
-  end(call: Call): void {
-    this.calls.delete(call);
-    if (this.own.ended(call.round)) call.tell();
-    if (this.calls.size > 0) return;
-    for (const [peer, { round }] of this.reached) {
-      if (round <= this.own.round) this.reached.delete(peer);
+  arrived(from: bigint, presence: Presence): void {
+    const known = this.#presences.get(from);
+    if (known !== undefined && known.version >= presence.version) return;
+    this.#presences.set(from, presence);
+    this.#pass();
+  }
+
+  begin(call: Call): void {
+    this.#waiting.push(call);
+    const taken = call.announce(this.#message(), 'all');
+    taken.then(() => {
+      call.isTaken = true;
+      this.#pass();
+    }, call.reject);
+  }
+
+  /** @param hasPassed whether the program knows that the barrier has passed. Otherwise its next call is in the same round. */
+  end(call: Call, hasPassed: boolean): void {
+    if (hasPassed) return;
+    const place = this.#waiting.indexOf(call);
+    if (place >= 0) this.#waiting.splice(place, 1);
+    else if (call.hasPassed) this.#passed -= 1;
+    call.announce(this.#message(), 'connected').catch(() => {}); // the members need not take it
+    this.#pass();
+  }
+
+  /** Whether a call waits for a member. */
+  awaits(call: Call, member: bigint): boolean {
+    return call.members.includes(member) && this.#roundOf(member) < this.#round(call);
+  }
+
+  #round(call: Call): number {
+    return this.#passed + this.#waiting.indexOf(call) + 1;
+  }
+
+  #roundOf(member: bigint): number {
+    return this.#presences.get(member)?.round ?? 0;
+  }
+
+  #message(): Uint8Array {
+    this.#version += 1;
+    const round = this.#passed + this.#waiting.length;
+    return Buffer.concat([this.#name, bytesOf({ version: this.#version, round })]);
+  }
+
+  #pass(): void {
+    for (let call = this.#waiting[0]; call !== undefined; call = this.#waiting[0]) {
+      const isHere = (member: bigint) => this.#roundOf(member) > this.#passed;
+      if (!call.isTaken || !call.members.every(isHere)) return;
+      this.#waiting.shift();
+      this.#passed += 1;
+      call.pass();
     }
   }
 }
 
-/** One call of barrier(), in the round that it waits for at present. */
+/** One call of barrier(). */
 class Call {
-  round: number;
-  readonly #group: GroupBarriers;
-  readonly #members: readonly bigint[];
-  readonly #announce: Announce;
-  readonly #passed = new Deferred<void>();
-  #announced: Promise<unknown> = Promise.resolve();
-  #isOver = false; // all have arrived
+  readonly members: readonly bigint[];
+  readonly announce: Announce;
+  /** Whether the members have taken the message of this call. */
+  isTaken = false;
+  hasPassed = false;
+  readonly #end = new Deferred<void>();
 
-  constructor(group: GroupBarriers, members: readonly bigint[], announce: Announce) {
-    this.#group = group;
-    this.#members = members;
-    this.#announce = announce;
-    this.round = group.own.round + 1;
+  constructor(members: readonly bigint[], announce: Announce) {
+    this.members = members;
+    this.announce = announce;
     this.passed.catch(() => {}); // the caller may have thrown another error already
   }
 
   get passed(): Promise<void> {
-    return this.#passed.promise;
+    return this.#end.promise;
   }
 
-  begin(): void {
-    this.#enter(this.#roundOfAll());
-    this.check();
+  pass(): void {
+    this.hasPassed = true;
+    this.#end.resolve();
   }
 
-  check(): void {
-    if (this.#isOver) return;
-    const round = this.#roundOfAll();
-    if (round > this.round) this.#enter(round);
-    const { own } = this.#group;
-    if (!this.#members.every((member) => this.#isHere(member))) return;
-    own.passed = Math.max(own.passed, this.round);
-    this.#isOver = true;
-    this.#announced.then(
-      () => this.#passed.resolve(),
-      () => {},
-    );
-  }
-
-  /** Tells the members what this side has reached. They need not take it. */
-  tell(): void {
-    this.#announce(this.#group.message(), 'connected').catch(() => {});
-  }
-
-  awaits(peer: bigint): boolean {
-    return this.#members.includes(peer) && !this.#isHere(peer);
-  }
-
-  reject(error: unknown): void {
-    this.#passed.reject(error);
-  }
-
-  #isHere(member: bigint): boolean {
-    return (this.#group.reached.get(member)?.round ?? 0) >= this.round;
-  }
-
-  /** The round of this call. If calls of a member have failed in it, that of the member's next call. */
-  #roundOfAll(): number {
-    let { round } = this;
-    for (const member of this.#members) {
-      const its = this.#group.reached.get(member);
-      if (its?.hasGivenUp(round)) round = its.since;
-    }
-    return round;
-  }
-
-  #enter(round: number): void {
-    const { own } = this.#group;
-    this.round = round;
-    own.round = Math.max(own.round, round);
-    this.#announced = this.#announce(this.#group.message(), 'all');
-    this.#announced.catch((error) => this.reject(error));
-  }
+  readonly reject = (error: unknown): void => this.#end.reject(error);
 }
 
 /** The barriers of an engine, and the peers that have arrived at each. */
@@ -147,9 +141,9 @@ export class Barriers {
   }
 
   arrived(from: bigint, name: Uint8Array): void {
-    const its = isBarrierName(name) ? Reached.of(name.subarray(GROUP_LENGTH)) : undefined;
-    if (its === undefined) return;
-    this.#groupOf(name.subarray(0, GROUP_LENGTH), MAX_EARLY)?.arrived(from, its);
+    const presence = isBarrierName(name) ? presenceOf(name.subarray(GROUP_LENGTH)) : undefined;
+    if (presence === undefined) return;
+    this.#groupOf(name.subarray(0, GROUP_LENGTH), MAX_EARLY)?.arrived(from, presence);
   }
 
   /**
@@ -160,16 +154,15 @@ export class Barriers {
    */
   next(name: Uint8Array, members: readonly bigint[], announce: Announce): Barrier {
     const group = this.#groupOf(name) as GroupBarriers;
-    if (group.own.round === 0) this.#early -= 1;
-    const call = new Call(group, members, announce);
-    group.calls.add(call);
+    if (!group.hasBegun) this.#early -= 1;
+    const call = new Call(members, announce);
     this.#waits(1);
-    call.begin();
-    const forget = () => {
-      group.end(call);
+    group.begin(call);
+    const end = (hasPassed: boolean) => {
+      group.end(call, hasPassed);
       this.#waits(-1);
     };
-    return { passed: call.passed, forget };
+    return { passed: call.passed, end };
   }
 
   /** @param mostEarly undefined if the group must be there. */
@@ -190,14 +183,14 @@ export class Barriers {
    * error that is made is also published.
    */
   left(peer: bigint, reason: () => TransferError): void {
-    for (const call of this.#calls()) if (call.awaits(peer)) call.reject(reason());
+    for (const group of this.#groups.values()) {
+      for (const call of group.calls) if (group.awaits(call, peer)) call.reject(reason());
+    }
   }
 
   close(): void {
-    for (const call of this.#calls()) call.reject(engineClosed());
-  }
-
-  *#calls(): Iterable<Call> {
-    for (const { calls } of this.#groups.values()) yield* calls;
+    for (const { calls } of this.#groups.values()) {
+      for (const call of calls) call.reject(engineClosed());
+    }
   }
 }

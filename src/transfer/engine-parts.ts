@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto';
 import { withoutContext } from '../base/async-context.js';
-import { countAsHandled } from '../base/cancellation.js';
 import { MAX_MILLISECONDS } from '../base/checks.js';
 import { Timeouts } from '../base/timeouts.js';
 import { type Handle, native } from '../contract/native.js';
@@ -13,7 +12,7 @@ import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
 import type { Owner } from './channels.js';
 import { Counted } from './counted.js';
-import { engineClosed, errnoOf, peerLost } from './errors.js';
+import { peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
@@ -24,7 +23,7 @@ import { NativeEvents } from './native-events.js';
 import { Notifications } from './notifications.js';
 import type { Offering } from './offering.js';
 import { Taken } from './outbox.js';
-import { FLUSH_TIMEOUT, Peers } from './peers.js';
+import { Peers } from './peers.js';
 import { type Rail, statesOf } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
@@ -32,8 +31,6 @@ import type { Settings } from './settings.js';
 import { Streams } from './streams/streams.js';
 import { StuckRails } from './stuck-rails.js';
 import type { Transfer } from './transfer.js';
-
-const CLOSE_MESSAGE_TIMEOUT = 250; // ms
 
 /** The parts of a transfer engine. */
 export interface EngineParts {
@@ -249,40 +246,4 @@ function peerLeft(
   streams.lost(peer, () => peer.absent());
   announcer.peerChanged(peer, reason);
   for (const holder of [...peer.holders]) holder.left?.(peer);
-}
-
-/** Ends all transfers and offers, and closes the rails. */
-export async function closeParts(parts: EngineParts): Promise<void> {
-  const { handle, events, mail, peers, rails } = parts;
-  events.isClosing = true;
-  parts.announcer.events.close();
-  parts.notifications.close();
-  parts.barriers.close();
-  parts.streams.fail(engineClosed);
-  mail.stop();
-  for (const pool of parts.pools) countAsHandled(pool.end('the transfer engine'));
-  for (const peer of peers.values()) peer.tellTaken();
-  const flushed = flush(parts);
-  parts.isOpen = false;
-  await flushed;
-  const closings = rails.map(({ endpoint }) => endpoint.close());
-  await Promise.allSettled(closings);
-  native.transferSilence(handle);
-  events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
-  mail.close();
-  parts.timeouts.close();
-  parts.liveness.close();
-  for (const memory of parts.memories) memory.device?.release();
-  parts.memories.clear();
-  for (const peer of peers.values()) peer.unmap();
-}
-
-// First the engine tells its peers how their transfers have ended, and waits until copies in flight have
-// arrived: libfabric's tcp (1.17) crashes if an endpoint is closed in the middle of a write. Then the engine
-// tells its peers that it closes. They send nothing more, because it would not answer. A peer that is gone
-// does not delay this.
-async function flush({ handle, flushes }: EngineParts): Promise<void> {
-  native.transferClose(handle);
-  if (!(await flushes.reaches(1, FLUSH_TIMEOUT))) return;
-  await flushes.reaches(2, CLOSE_MESSAGE_TIMEOUT);
 }

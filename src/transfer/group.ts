@@ -103,10 +103,12 @@ export class Group {
         },
       );
       for (const peer of this.peers) peer.opened(1);
+      let hasPassed = false;
       try {
         await within(barrier.passed, wait, 'barrier');
+        hasPassed = true;
       } finally {
-        barrier.forget();
+        barrier.end(hasPassed);
         for (const peer of this.peers) peer.opened(-1);
       }
     });

@@ -242,8 +242,8 @@ export class TransferMemory {
   }
 
   /**
-   * Ends the use of the memory, and closes its offers. Resolves when no transfer of this engine uses
-   * the memory and the offers are released.
+   * Ends the use of the memory, and closes its offers. Transfers of this engine that use it reject with ERR_CLOSED, and
+   * `arrived` of their peers with FI_ECONNABORTED. Resolves when no NIC uses the memory and the offers are released.
    */
   close(): Promise<void> {
     this.#closing ??= cancellable(() => this.owner.forget(this));

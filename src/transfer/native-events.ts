@@ -3,6 +3,7 @@ import { throwLater } from '../base/throw-later.js';
 import type { TransferEvents } from '../contract/native.js';
 import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
 import { errnoOf, LOST_HINT, TransferError } from './errors.js';
+import type { TransferMemory } from './memory.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** The kinds of events of native/transfer/events.h. */
@@ -29,6 +30,8 @@ export interface TransferListener {
   finished(status: number, text: string): void;
   freed(): void;
   moved(): void;
+  /** This side has closed memory. */
+  memoryClosed(memory: TransferMemory): void;
   state(): TransferState;
 }
 

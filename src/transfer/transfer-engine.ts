@@ -13,8 +13,9 @@ import type {
 import { transferEngines } from '../diagnostics/transfer-state.js';
 import type { DeviceMemory } from '../memory/device-memory.js';
 import { identityText } from './address.js';
+import { closeAtExit, closeParts } from './engine-closing.js';
 import type { EngineEvent } from './engine-events.js';
-import { closeParts, type EngineParts, openParts } from './engine-parts.js';
+import { type EngineParts, openParts } from './engine-parts.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
@@ -84,6 +85,7 @@ export class TransferEngine {
     this.address = parts.address;
     parts.owner.engine = this;
     transferEngines.add(this);
+    closeAtExit(parts);
   }
 
   /**
@@ -257,7 +259,7 @@ export class TransferEngine {
   }
 
   #memoryOf(registered: RegisteredMemory): TransferMemory {
-    const { handle, offering, memories } = this.#parts;
+    const { handle, offering, memories, events, queue } = this.#parts;
     const offers = new OpenOffers();
     const memory = new TransferMemory(
       {
@@ -273,6 +275,8 @@ export class TransferEngine {
           registered.device?.release();
           if (this.closed) return; // the rails deregister it, and it is kept until they are closed
           memories.delete(closing);
+          queue.memoryClosed(closing);
+          for (const transfer of events.transfers.values()) transfer.memoryClosed(closing);
           const closings = registered.regions.map((region) => region?.close());
           await Promise.all([offers.end('its memory was closed'), ...closings]);
         },

@@ -1,13 +1,14 @@
 import type { Readable } from 'node:stream';
 import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
 import type { Reader } from '../base/arrivals.js';
+import { asCancellation } from '../base/cancellation.js';
 import { uncloneable } from '../base/describe.js';
-import { invalidState } from '../base/errors.js';
+import { closed, invalidState } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Course } from './course.js';
 import { errnoOf, peerLost, TransferError } from './errors.js';
-import { streamed } from './memory.js';
+import { streamed, type TransferMemory } from './memory.js';
 import { Outcome } from './outcome.js';
 import { type Progress, progressOf } from './progress.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -99,6 +100,12 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (peer === this.peer) this.#stop('FI_ECANCELED', peerLost(reason, false));
   }
 
+  /** @internal Ends the transfer if its memory is closed. The peer learns that this side has ended it. */
+  memoryClosed(memory: TransferMemory): void {
+    if (memory !== this.#course.part.memory || this.#ended) return;
+    this.#stop('FI_ECONNABORTED', asCancellation(closed('the memory')));
+  }
+
   #limit({ signal, timeout }: Limits): void {
     this.#course.timeouts.add(this, timeout);
     if (signal === undefined) return;
@@ -118,7 +125,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.#stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
   }
 
-  #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown): void {
+  #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED' | 'FI_ECONNABORTED', reason: unknown): void {
     const started = this.#handle;
     this.#fail(reason);
     if (started !== undefined) native.transferCancel(started, errnoOf(code), '');

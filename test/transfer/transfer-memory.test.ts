@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { type TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
-import { enginePair } from '../support/engines.js';
+import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
 import { FakeSysfs } from '../support/fake-sysfs.js';
+import { loopback } from '../support/transfer.js';
 
 const SIZE = 1 << 20;
 
@@ -160,6 +161,34 @@ test('empty memory and empty parts are refused with the reason', async () => {
 });
 
 const tcp = { provider: 'tcp', node: '127.0.0.1' };
+
+test.for(
+  MAPPED_OR_NOT.flatMap(([provider, mapMemory]) =>
+    [4096, 64 * 2 ** 20].map((length) => ({ provider, mapMemory, length })),
+  ),
+)(
+  '$provider, mapped: $mapMemory: memory of $length bytes that closes ends its transfers on both sides',
+  async ({ provider, mapMemory, length }) => {
+    const { a, b, toA, toB } = await enginePair({ provider, mapMemory, ...loopback(provider) });
+    for (const access of ['write', 'read'] as const) {
+      const [ours, theirs] = [await a.allocate(length), await b.allocate(length)];
+      const offer = await theirs.offer({ access, to: toA });
+      const transfer =
+        access === 'write' ? toB.write(ours, offer.token) : toB.read(offer.token, ours);
+      const closing = ours.close();
+      await expect(transfer).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+      await closing;
+      await transfer.released;
+      const end = await offer.arrived.then(
+        () => 'arrived',
+        ({ code }) => code,
+      );
+      // A short transfer may have ended before its memory was closed.
+      if (length > 4096 || end !== 'arrived') expect(end).toBe('FI_ECONNABORTED');
+      await theirs.close();
+    }
+  },
+);
 
 test('memory and peers of another engine are refused, and closed peers', async () => {
   const { a, b, toA, toB } = await enginePair(tcp);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pattern } from '../support/bytes.js';
 import { casesOf, slow } from '../support/cases.js';
 import { CHUNK, streamPair } from '../support/stream-pairs.js';
@@ -118,9 +118,9 @@ describe.each(providers)('%s', (provider) => {
     }
     expect(String(await received)).toBe('bytes');
     expect((await offer.arrived).length).toBe(5);
-    const source = new ReadableStream<Uint8Array>();
-    await errorOf(toB.upload(source, incoming.token));
-    expect(source.locked).toBe(false);
+    const cancel = vi.fn();
+    const error = await errorOf(toB.upload(new ReadableStream({ cancel }), incoming.token));
+    expect(cancel.mock.calls).toEqual([[error]]);
   });
 
   test('whenever a side destroys a stream, the peer learns the reason', async () => {

@@ -10,7 +10,7 @@ import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
 import type { StreamReport } from './run.js';
-import { type StreamSource, sourceOf } from './sources.js';
+import { type StreamSource, sourceOf, taking } from './sources.js';
 import { checkStreamOptions, type StreamOptions } from './stream-options.js';
 import { decodeStreamToken, isStreamToken, type StreamToken } from './stream-token.js';
 import { TransferReadable } from './transfer-readable.js';
@@ -30,19 +30,20 @@ export class PeerStreams {
     this.#transfers = transfers;
   }
 
-  /** Sends the bytes of a source. An argument that is wrong leaves the source and the token as they are. */
+  /** Sends the bytes of a source. An argument that is wrong leaves the token as it is. */
   async upload(
     source: StreamSource,
     token: string | Grant,
     given: StreamOptions,
   ): Promise<StreamReport> {
-    this.#check(given);
-    if (isStreamToken(token))
-      this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
-    else this.#transfers.grantOfSeries('write', token);
-    const bytes = sourceOf('source', source);
-    if (bytes.check) await bytes.check();
-    return this.writable(token, given).sendAll(bytes);
+    return taking(sourceOf('source', source), async (bytes) => {
+      this.#check(given);
+      if (isStreamToken(token))
+        this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
+      else this.#transfers.grantOfSeries('write', token);
+      if (bytes.check) await bytes.check();
+      return this.writable(token, given).sendAll(bytes);
+    });
   }
 
   writable(token: string | Grant, given: StreamOptions): TransferWritable {

@@ -42,6 +42,19 @@ export interface SourceKind {
   bytesOf(part: unknown): unknown;
 }
 
+/** Calls what takes a source. If that fails, also before the first byte, the source is ended. */
+export async function taking<S extends ByteSource | undefined, T>(
+  source: S,
+  take: (source: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await take(source);
+  } catch (error) {
+    source?.cancel(error);
+    throw error;
+  }
+}
+
 const KIND: SourceKind = {
   expected: 'a stream, an iterable of Uint8Arrays, a Blob, a FileHandle, or { file, start, end }',
   bytesOf: (part) => part,
@@ -203,6 +216,7 @@ class PartsSource extends PartwiseSource {
 
   cancel(reason?: unknown): void {
     if (this.#isOver) return;
+    this.#isOver = true;
     this.#asked?.catch(() => {});
     countAsHandled((async () => this.#iteration.cancel(reason))());
   }

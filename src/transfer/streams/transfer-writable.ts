@@ -9,6 +9,7 @@ import {
   PartwiseSource,
   type StreamSource,
   sourceOf,
+  taking,
 } from './sources.js';
 
 /** The other side of a stream object. */
@@ -65,9 +66,7 @@ export class TransferWritable extends Writable {
   }
 
   #start(source: ByteSource): Promise<StreamReport> {
-    const running = this.#run.start(this.#flow.run(source));
-    running.catch((error) => source.cancel(error));
-    return running;
+    return this.#run.start(taking(source, (taken) => this.#flow.run(taken)));
   }
 
   /** @internal */
@@ -110,9 +109,12 @@ export class TransferWritable extends Writable {
    * fails the stream with ERR_INVALID_STATE.
    */
   async sendFrom(source: StreamSource): Promise<StreamReport> {
-    if (this.#run.running || this.writableLength > 0 || this.writableEnded || this.destroyed)
-      throw invalidState('the stream is in use, or has ended');
-    return this.sendAll(sourceOf('source', source));
+    return taking(sourceOf('source', source), async (bytes) => {
+      const { writableLength, writableEnded, destroyed } = this;
+      if (this.#run.running || writableLength > 0 || writableEnded || destroyed)
+        throw invalidState('the stream is in use, or has ended');
+      return this.sendAll(bytes);
+    });
   }
 
   /** @internal */
