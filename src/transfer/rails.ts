@@ -6,6 +6,7 @@ import type { RailState } from '../diagnostics/transfer-state.js';
 import type { Domain } from '../domain.js';
 import type { Endpoint } from '../endpoint/compose.js';
 import { getInfo } from '../info/info.js';
+import { version } from '../info/library.js';
 import { numaNodeOf } from '../info/numa-node.js';
 import { isSoftwareNic } from '../info/software-nic.js';
 import { open } from '../open.js';
@@ -116,6 +117,13 @@ const MODE = ['FI_CONTEXT', 'FI_CONTEXT2'] as const;
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const HMEM_CAPS = [...CAPS, 'FI_HMEM'] as const;
 const capsOf = (hmem: boolean) => (hmem ? HMEM_CAPS : CAPS);
+// If its peer is not in the vector, efa of libfabric 1.17 takes a message that comes through shm for one of another peer, and
+// drops it. With FI_REMOTE_COMM and without FI_LOCAL_COMM, an endpoint sends through the NIC within a host too.
+const throughNic = (provider: string | undefined) => {
+  const { major, minor } = version();
+  const drops = /efa/.test(provider ?? '') && major === 1 && minor < 18;
+  return drops ? (['FI_REMOTE_COMM'] as const) : [];
+};
 // If an engine names no provider, these are tried in this order.
 const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
 
@@ -202,7 +210,7 @@ async function openRail(
   threadOf: Domain | undefined,
 ) {
   const options = {
-    caps: capsOf(hmem),
+    caps: [...capsOf(hmem), ...throughNic(provider)],
     mode: MODE,
     ...(provider !== undefined && { provider }),
     ...(fabric !== undefined && { fabric }),

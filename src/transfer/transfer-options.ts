@@ -13,7 +13,10 @@ const OPTIONS = namesOf<TransferOptions>({ notification: 1, signal: 1, timeout: 
 export interface TransferOptions {
   /** At most 3072 bytes that the peer gets with the arrival. The call copies them. Only for writes. */
   readonly notification?: Uint8Array;
-  /** Aborts the transfer. The transfer then rejects with the signal's reason. */
+  /**
+   * Aborts the transfer. The transfer then rejects with the signal's reason. Nothing is sent if the code that has called
+   * write() or read() aborts it before its next `await`, or while the transfer waits for its turn.
+   */
   readonly signal?: AbortSignal;
   /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
   readonly timeout?: number;

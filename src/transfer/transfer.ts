@@ -41,6 +41,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #trace: TransferTrace | undefined;
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
+  #hasTurn = false;
   #ended = false;
   #isReleased = false;
   #released: Promise<void> | undefined;
@@ -72,8 +73,14 @@ export class Transfer implements PromiseLike<TransferReport> {
     return this.#released;
   }
 
-  /** @internal Called when it is the transfer's turn. */
+  /** @internal Called when it is the transfer's turn. With a signal, the code that runs now may still abort it. */
   begin(): void {
+    this.#hasTurn = true;
+    if (this.#limits.signal === undefined) this.#start();
+    else queueMicrotask(() => (this.#ended ? this.#free() : this.#start()));
+  }
+
+  #start(): void {
     const { events, start } = this.#course;
     try {
       const { handle, id } = start(this.#previous);
@@ -114,10 +121,8 @@ export class Transfer implements PromiseLike<TransferReport> {
   #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown): void {
     const started = this.#handle;
     this.#fail(reason);
-    if (started !== undefined) {
-      native.transferCancel(started, errnoOf(code), '');
-      return;
-    }
+    if (started !== undefined) native.transferCancel(started, errnoOf(code), '');
+    if (this.#hasTurn) return;
     this.#course.admission.cancel(this);
     this.#releaseMemory();
   }

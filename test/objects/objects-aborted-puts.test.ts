@@ -62,3 +62,23 @@ test.each([
   await expect.poll(() => uploadsIn(root), { timeout: HANG_MS }).toEqual([]);
   await expect(client.head('a')).rejects.toMatchObject({ code: 'NoSuchKey' });
 });
+
+test.each([
+  ['HTTP', undefined],
+  ['the fabric', TCP],
+])('over %s, a call that is aborted at once sends nothing', async (_, fabric) => {
+  const { folder, connect } = await serve(fabric);
+  const client = await connect();
+  await client.put('kept', Buffer.alloc(MIB));
+  const memory = Buffer.alloc(2 * MIB);
+  for (const body of [Buffer.alloc(10), memory, parts(1)]) {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = [client.put('a', body, { signal }), client.delete('kept', { signal })];
+    controller.abort(enough);
+    for (const end of await settle(Promise.allSettled(calls)))
+      expect(end).toEqual({ status: 'rejected', reason: enough });
+  }
+  await client.head('kept'); // the server has answered everything
+  expect(readdirSync(folder)).toEqual(['kept']);
+});

@@ -44,4 +44,29 @@ describe.each(providers)('%s', (provider) => {
     for (const end of await ends) expect(end).toEqual({ status: 'rejected', reason });
     expect(() => calls(aborting.signal)).toThrow(reason);
   });
+
+  test('a transfer that is aborted at once sends nothing, nor one that waits for its turn, and the token stays valid', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics: 1, maxTransfers: 2 });
+    const [from, into] = [await a.allocate(4096), await b.allocate(4096)];
+    from.bytes.fill(1);
+    const all = [];
+    for (let i = 0; i < 50; i++) {
+      const offer = await into.offer({ access: 'write', to: toA });
+      const controller = new AbortController();
+      const options = { signal: controller.signal, notification: Buffer.from('late') };
+      const writes = [1, 2, 3].map(() => toB.write(from, offer.token, options));
+      controller.abort();
+      const ends = await Promise.allSettled(writes);
+      expect(ends.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
+      await Promise.all(writes.map(({ released }) => released));
+      all.push(offer);
+    }
+    expect(a.stats().transfers).toMatchObject({ running: 0, waiting: 0 });
+    for (const { token } of all.slice(1)) await toB.write(from, token);
+    expect(Buffer.from(into.bytes).equals(Buffer.alloc(4096, 1))).toBe(true);
+    for (const { arrived } of all.slice(1)) expect((await arrived).notification).toBeUndefined();
+    into.bytes.fill(0);
+    await all[0]?.close();
+    expect(Buffer.from(into.bytes).equals(Buffer.alloc(4096))).toBe(true);
+  });
 });
