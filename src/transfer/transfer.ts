@@ -6,7 +6,7 @@ import { invalidState } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Course } from './course.js';
-import { errnoOf, peerLost, TransferError } from './errors.js';
+import { endedBy, errnoOf, peerLost } from './errors.js';
 import { streamed } from './memory.js';
 import { Outcome } from './outcome.js';
 import { type Progress, progressOf } from './progress.js';
@@ -22,8 +22,8 @@ const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and
  * A write or a read in flight. `await` it for its report.
  *
  * @throws TransferError (by rejection) FI_ETIMEDOUT after the timeout, FI_ECANCELED if the engine
- * is closed, FI_ECONNRESET if the peer is lost, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
- * peer's memory may have changed.
+ * is closed, FI_ECONNRESET if the peer is lost or its engine was closed, FI_EKEYREJECTED if the offer has ended, or the error of a
+ * slice that no rail could transfer. `error.ambiguous` shows whether the peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
   /** @internal */
@@ -42,6 +42,8 @@ export class Transfer implements PromiseLike<TransferReport> {
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
   #hasTurn = false;
+  // Whether the code that has called write() or read() still runs. What it aborts has never begun.
+  #isCalled = true;
   #ended = false;
   #isReleased = false;
   #released: Promise<void> | undefined;
@@ -59,6 +61,8 @@ export class Transfer implements PromiseLike<TransferReport> {
     course.peer.used(1);
     this.#trace = course.activity.traceOf(this);
     course.admission.enter(this);
+    if (this.#hasTurn || limits.signal === undefined) this.#isCalled = false;
+    else queueMicrotask(() => (this.#isCalled = false));
     if (!this.#ended) this.#limit(limits);
     this.#trace?.returned();
   }
@@ -90,6 +94,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.moved();
     } catch (error) {
       this.#fail(error);
+      this.#course.refuse(errnoOf('FI_ECANCELED'));
       this.#free();
     }
   }
@@ -115,7 +120,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.done === this.total
         ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`
         : `not finished after ${timeout} ms${cause}`;
-    this.#stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
+    this.#stop('FI_ETIMEDOUT', endedBy('expired', detail, true));
   }
 
   #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown): void {
@@ -124,6 +129,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (started !== undefined) native.transferCancel(started, errnoOf(code), '');
     if (this.#hasTurn) return;
     this.#course.admission.cancel(this);
+    if (!this.#isCalled) this.#course.refuse(errnoOf(code));
     this.#releaseMemory();
   }
 
