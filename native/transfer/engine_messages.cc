@@ -126,9 +126,9 @@ bool TransferEngine::peerLeft(const MessageHeader& header) {
       if (offer->to == peer) offers.push_back(offer);
     }
   }
-  for (const auto& transfer : transfers) transfer->fail(FI_ECANCELED, Peer::kLeft);
+  for (const auto& transfer : transfers) transfer->fail(FI_ECONNRESET, Peer::kLeft);
   MessageHeader end;
-  end.status = FI_ECANCELED;
+  end.status = kEngineClosed;
   for (const auto& offer : offers) peerFinished(offer, end);
   tellIfAllSent(*peer);
   reportIfFlushed();

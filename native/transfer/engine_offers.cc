@@ -120,6 +120,7 @@ void TransferEngine::revoke(const std::shared_ptr<Offer>& offer) {
   message.header.offer = offer->id;
   message.header.bytes = offer->serial;
   message.header.count = offer->gap();
+  if (closed_) message.header.status = kEngineClosed;
   // The registrations stay open until the peer has answered. Otherwise the peer's copies would fail
   // before the peer knows why. Without fences, the provider (efa 1.17) would crash, so the peer
   // then announces its last copy first. Slices that arrive until then are still counted, because

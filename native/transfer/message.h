@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rdma/fi_errno.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -13,13 +15,16 @@ enum class Kind : uint8_t {
   // offer, count: the number of slices, which have the sender's own plan. The payload is the
   // notification.
   kPlan = 1,
-  // offer, status: no more slices are sent. count: the number of rails that send this message.
+  // offer, status: no more slices are sent. The status is kEngineClosed if the sender's engine
+  // closes
+  // before the end. count: the number of rails that send this message.
   kFinished = 2,
   // transfer: the memory of its offer can no longer be reached.
   kWithdrawn = 3,
   // sequence, count: the channel. A message of the program or of a group.
   kNotification = 4,
-  // offer, bytes: its serial number, count: its gap. The offer has ended.
+  // offer, bytes: its serial number, count: its gap. The offer has ended. status: kEngineClosed if
+  // the sender's engine closes, otherwise 0.
   kRevoked = 5,
   // offer, round, bytes: all of them were copied. The payload is the notification.
   kCopied = 6,
@@ -39,6 +44,9 @@ inline bool isSignOfLife(Kind kind) { return kind == Kind::kProbe || kind == Kin
 
 // The status of a kTaken message of an engine that is closing.
 constexpr uint32_t kClosed = 2;
+
+// The status of a transfer or an offer that ends because its engine closes.
+constexpr uint32_t kEngineClosed = FI_ESHUTDOWN;
 
 struct MessageHeader {
   static constexpr uint32_t kMagic = 0x6e676966;

@@ -262,7 +262,7 @@ class Peer {
 
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7065000000000001};
   static constexpr const char* kName = "RemotePeer";
-  static constexpr const char* kLeft = "the peer's engine was closed";
+  static constexpr const char* kLeft = "the peer is lost: its engine was closed";
   static constexpr const char* kLost = "the peer is lost";
 
   // Whether messages to it wait or are in flight.

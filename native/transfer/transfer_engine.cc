@@ -23,8 +23,7 @@ void TransferEngine::begin() {
 }
 
 void TransferEngine::close() {
-  if (closed_) return;
-  closed_ = true;
+  if (closed_.exchange(true)) return;
   std::vector<std::shared_ptr<Transfer>> transfers;
   std::vector<std::shared_ptr<Offer>> offers;
   {
@@ -158,13 +157,16 @@ void TransferEngine::begin(const std::shared_ptr<Transfer>& transfer) {
 void TransferEngine::conclude(const Series& series) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    series.peer->ended.add(series.serial, series.before);
+    EndedOffers& ended = series.peer->ended;
+    // A transfer that never started tells nothing of an offer that another transfer has used.
+    if (series.status != 0 && ended.contains(series.serial)) return;
+    ended.add(series.serial, series.before);
   }
   const auto tell = [&](Kind kind) {
     Message message = messageTo(*series.peer, kind);
     message.header.offer = series.offer;
     message.header.bytes = series.bytes;
-    message.header.status = series.status;
+    message.header.status = statusFor(series.status);
     if (kind == Kind::kPlan) message.header.count = series.slices;
     if (kind == Kind::kFinished) message.header.transfer = ++nextTransfer_;
     send(series.peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
@@ -242,7 +244,7 @@ void TransferEngine::tellEnd(Transfer& transfer, Kind kind, uint32_t copies) {
   Message message = messageTo(*transfer.order.peer, kind);
   message.header.offer = transfer.order.offer;
   message.header.transfer = transfer.id;
-  message.header.status = transfer.status();
+  message.header.status = statusFor(transfer.status());
   message.header.bytes = transfer.order.bytes;
   message.header.copies = copies;
   send(transfer.order.peer, std::move(message), transfer.lastRail());
@@ -309,8 +311,13 @@ void TransferEngine::peerRevoked(const MessageHeader& header) {
       if (order.offer == header.offer && order.peer->id == header.from) ended.push_back(transfer);
     }
   }
+  const bool closes = header.status == kEngineClosed;
   for (const auto& transfer : ended) {
-    transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
+    if (closes) {
+      transfer->fail(FI_ECONNRESET, Peer::kLeft);
+    } else {
+      transfer->fail(FI_EKEYREJECTED, "the peer has ended its offer");
+    }
   }
   if (!ended.empty()) return;
   // An earlier message, over any rail, may report that a transfer has used the offer. The answer

@@ -167,6 +167,10 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
   void tellIfUnusable(const Offer& offer);
   std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
+  // The status that tells a peer how a transfer with it has ended.
+  uint32_t statusFor(uint32_t status) const {
+    return closed_ && status != 0 ? kEngineClosed : status;
+  }
   bool admit(Transfer& transfer);
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
@@ -192,7 +196,7 @@ class TransferEngine : public std::enable_shared_from_this<TransferEngine> {
 
   const Settings settings_;
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};
   std::atomic<bool> closing_{false};
   // The steps of close(): it waits for the messages in flight, then for the messages that report
   // the close to the peers.

@@ -28,4 +28,6 @@ export interface Course {
     readonly handle: Handle<'Transfer'>;
     readonly id: number;
   };
+  /** Tells the peer why a transfer that has not started does not start. Ends the offer, unless another transfer has used it. */
+  refuse(status: number): void;
 }

@@ -49,6 +49,7 @@ function endWork(parts: EngineParts): void {
   const { events, mail, peers, pools } = parts;
   if (events.isClosing) return;
   events.isClosing = true;
+  for (const offer of events.offers.values()) offer.engineClosed();
   parts.announcer.events.close();
   parts.notifications.close();
   parts.barriers.close();

@@ -12,7 +12,7 @@ import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
 import type { Owner } from './channels.js';
 import { Counted } from './counted.js';
-import { peerLost } from './errors.js';
+import { ENGINE_CLOSED, peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
 import { Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
@@ -82,13 +82,13 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
       else mail.taken(from, status, numbers, channel);
     },
     cut: (from, error) => {
-      const peer = peers.get(from);
+      const peer = meeting.with(from);
       if (peer === undefined) return;
       if (error === undefined) liveness.reached(peer);
       else liveness.cut(peer, error);
     },
     heard: (from) => {
-      const peer = peers.get(from);
+      const peer = meeting.with(from);
       if (peer !== undefined) liveness.back(peer);
     },
     rail: (index, state, reason, peer) =>
@@ -222,14 +222,15 @@ function peerChanged(
 // Ends everything that is open with a peer that is lost. What was opened with a lost peer ends later than the peer became
 // lost.
 function endAllWith(parts: EngineParts, peer: RemoteEngine, reason: string): void {
-  const { handle, events, mail, queue, barriers, streams } = parts;
+  const { handle, events, mail, queue, barriers, streams, peers } = parts;
   const detail = `the peer is lost: ${reason}`;
   native.transferLose(handle, peer.handle, peer.hasEnded, detail);
   queue.lost(peer, reason);
+  streams.lost(peer, () => peerLost(reason, true));
+  for (const offer of events.offers.values()) offer.lost(peer, reason);
+  if ((peers.get(peer.identity) ?? peer) !== peer) return; // it was closed, and opened again
   mail.lost(peer.identity, detail);
   barriers.left(peer.identity, () => peerLost(reason, true));
-  streams.lost(peer, () => peerLost(reason, true));
-  for (const offer of events.offers.values()) offer.lost(peer, detail);
 }
 
 // A peer says that its engine closes.
@@ -239,11 +240,10 @@ function peerLeft(
 ): void {
   const peer = peers.get(identity);
   if (peer === undefined) return;
-  const reason = 'its engine was closed';
-  peer.left(reason);
+  peer.left(ENGINE_CLOSED);
   mail.left(identity);
   barriers.left(identity, () => peer.absent());
   streams.lost(peer, () => peer.absent());
-  announcer.peerChanged(peer, reason);
+  announcer.peerChanged(peer, ENGINE_CLOSED);
   for (const holder of [...peer.holders]) holder.left?.(peer);
 }

@@ -2,7 +2,7 @@ import { asCancellation } from '../base/cancellation.js';
 import { throwLater } from '../base/throw-later.js';
 import type { TransferEvents } from '../contract/native.js';
 import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
-import { errnoOf, LOST_HINT, TransferError } from './errors.js';
+import { errnoOf, failureWith, type TransferError } from './errors.js';
 import type { TransferMemory } from './memory.js';
 import type { RemoteEngine } from './remote-engine.js';
 
@@ -41,8 +41,12 @@ export interface OfferListener {
   failed(status: number): void;
   broken(status: number, text: string): void;
   released(): void;
-  /** A peer is lost. */
-  lost(peer: RemoteEngine, detail: string): void;
+  /** A peer is lost, or its entry in the directory has ended. */
+  lost(peer: RemoteEngine, reason: string): void;
+  /** The program closes a peer. */
+  peerClosed(peer: RemoteEngine): void;
+  /** The engine closes, and ends the offer. */
+  engineClosed(): void;
   state(): OfferState;
 }
 
@@ -93,9 +97,7 @@ export class NativeEvents {
 
   /** The error of a transfer or a message that the native side has ended. */
   failure(status: number, text: string, ambiguous: boolean): TransferError {
-    const detail = text === '' ? undefined : text;
-    const hint = status === errnoOf('FI_ECONNRESET') ? LOST_HINT : undefined;
-    const error = new TransferError(status, ambiguous, { detail, hint });
+    const error = failureWith(status, text === '' ? undefined : text, ambiguous);
     const isCancelled = this.isClosing && status === errnoOf('FI_ECANCELED');
     return isCancelled ? asCancellation(error) : error;
   }

@@ -6,7 +6,14 @@ import { type Handle, type NativeOffer, native } from '../contract/native.js';
 import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import { type Arrival, arrivalOf } from './arrival.js';
-import { errnoOf, LOST_HINT, TransferError } from './errors.js';
+import {
+  endedBy,
+  endedByPeer,
+  engineClosed,
+  failureWith,
+  peerLost,
+  type TransferError,
+} from './errors.js';
 import type { MemoryPart } from './memory.js';
 import type { OfferListener } from './native-events.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -64,8 +71,9 @@ export class Offer implements AsyncIterable<Arrival> {
    * For a write, resolves once, when every byte has arrived, whatever the order and the rails of the bytes.
    * For a read, resolves when the peer reports that it has every byte.
    *
-   * @throws TransferError FI_ECANCELED if the transfer fails or is aborted or the offer is closed, FI_ETIMEDOUT
-   * if the offer expires, FI_ECONNRESET if the peer is lost; the provider's error if the provider has broken all rails of the memory.
+   * @throws TransferError FI_ECONNABORTED if the peer's transfer fails or is aborted, FI_ECONNRESET if the peer is lost or its
+   * engine was closed, FI_ETIMEDOUT if the offer expires, FI_ECANCELED if this side closes the offer, its memory, the peer or the
+   * engine; the provider's error if the provider has broken all rails of the memory.
    */
   readonly arrived: Promise<Arrival>;
   /**
@@ -89,7 +97,7 @@ export class Offer implements AsyncIterable<Arrival> {
   #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
   #isReleased = false;
-  #ending: { readonly errno: number; readonly detail: string } | undefined;
+  #ending: (() => TransferError) | undefined;
 
   /** @internal */
   constructor(
@@ -117,7 +125,7 @@ export class Offer implements AsyncIterable<Arrival> {
       this.#release = resolve;
     });
     this.#limit = new TimeLimit(expires, () =>
-      this.#end(errnoOf('FI_ETIMEDOUT'), 'the offer has expired'),
+      this.#end(() => endedBy('expired', 'the offer has expired', true)),
     ).unref();
   }
 
@@ -137,16 +145,15 @@ export class Offer implements AsyncIterable<Arrival> {
    * yet. The memory belongs to the peer until `released` resolves. Does nothing after `released`.
    */
   revoke(): void {
-    const errno = errnoOf('FI_ECANCELED');
-    const detail = 'the offer was revoked';
+    const failure = () => endedBy('closed', 'the offer was revoked', true);
     const isEnding = this.#ending !== undefined && this.#failure === undefined; // by close(), which waits for the peer
-    if (this.#void(errno, detail)) this.#giveUp(errno, detail, 0);
-    else if (isEnding && !this.#isReleased) this.#giveUp(errno, detail, ARRIVAL_TIMEOUT);
+    if (this.#void(failure)) this.#giveUp(failure, 0);
+    else if (isEnding && !this.#isReleased) this.#giveUp(failure, ARRIVAL_TIMEOUT);
   }
 
   /** @internal */
   end(why: string): Promise<void> {
-    this.#end(errnoOf('FI_ECANCELED'), why);
+    this.#end(() => endedBy('closed', why, true));
     return this.released;
   }
 
@@ -155,33 +162,33 @@ export class Offer implements AsyncIterable<Arrival> {
     return this.close();
   }
 
-  #end(errno: number, detail: string): void {
-    if (!this.#void(errno, detail)) return;
+  #end(failure: () => TransferError): void {
+    if (!this.#void(failure)) return;
     this.#limit = new TimeLimit(ARRIVAL_TIMEOUT, () =>
-      this.#giveUp(errno, detail, ARRIVAL_TIMEOUT),
+      this.#giveUp(failure, ARRIVAL_TIMEOUT),
     ).unref();
   }
 
   // The peer is lost, and sends no answer.
-  #lost(detail: string): void {
-    const errno = errnoOf('FI_ECONNRESET');
-    if (this.#void(errno, detail)) this.#giveUp(errno, detail, 0);
+  #lost(reason: string): void {
+    const failure = () => peerLost(reason, true);
+    if (this.#void(failure)) this.#giveUp(failure, 0);
   }
 
   // Returns false if the offer has ended already.
-  #void(errno: number, detail: string): boolean {
+  #void(failure: () => TransferError): boolean {
     if (this.closed) return false;
-    this.#ending = { errno, detail };
+    this.#ending = failure;
     this.#limit.clear();
     native.transferRevoke(this.#engine, this.#opened.handle);
     return true;
   }
 
   /** @param waited the milliseconds since the offer has ended, at least. */
-  #giveUp(errno: number, detail: string, waited: number): void {
+  #giveUp(failure: () => TransferError, waited: number): void {
     this.#limit.clear();
-    this.#fail(errno, detail);
-    if (this.#opened.fences) this.#withdraw();
+    this.#fail(failure);
+    if (this.#opened.fences || this.to.hasLeft) this.#withdraw();
     else this.#withdrawLater(WITHDRAW_DELAY - waited);
   }
 
@@ -203,19 +210,25 @@ export class Offer implements AsyncIterable<Arrival> {
   readonly listener: OfferListener = {
     arrived: (bytes, notification) =>
       this.#context.run(() => this.#arrived(arrivalOf(this.part, bytes, notification))),
-    failed: (status) => this.#fail(status, 'the transfer of the peer has failed or was aborted'),
-    broken: (status, text) => this.#end(status, text),
+    failed: (status) => this.#fail(() => endedByPeer(status)),
+    broken: (status, text) => this.#end(() => failureWith(status, text, true)),
     released: () => {
       this.#isReleased = true;
       this.to.opened(-1);
       this.#limit.clear();
-      this.#fail(errnoOf('FI_ECANCELED'), 'the offer was released');
+      this.#fail(() => endedBy('closed', 'the offer was released', true));
       const failure = this.#count === 0 ? this.#failure?.() : undefined;
       this.#context.run(() => this.#activity.offerReleased(this, failure));
       this.#release();
     },
-    lost: (peer, detail) => {
-      if (peer === this.to) this.#lost(detail);
+    lost: (peer, reason) => {
+      if (peer === this.to) this.#lost(reason);
+    },
+    peerClosed: (peer) => {
+      if (peer === this.to) this.#end(() => endedBy('closed', 'the peer was closed', true));
+    },
+    engineClosed: () => {
+      this.#ending ??= engineClosed;
     },
     state: () => this.#state(),
   };
@@ -250,11 +263,9 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#arrivals.push(arrival);
   }
 
-  #fail(status: number, text: string): void {
+  #fail(make: () => TransferError): void {
     if (this.#failure !== undefined) return;
-    const { errno, detail } = this.#ending ?? { errno: status, detail: text };
-    const hint = errno === errnoOf('FI_ECONNRESET') ? LOST_HINT : undefined;
-    const failure = once(() => new TransferError(errno, true, { detail, hint }));
+    const failure = once(this.#ending ?? make);
     this.#failure = failure;
     if (this.#count === 0) this.#settle.reject(failure());
     this.#arrivals.endBy(failure);

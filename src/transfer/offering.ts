@@ -97,6 +97,7 @@ export async function makeOffer(
   to.opened(1);
   events.changed();
   activity.offerOpened(offer);
+  to.endIfGone(offer.listener);
   return offer;
 }
 

@@ -39,6 +39,8 @@ export class Peers {
   readonly #options: PeersOptions;
   readonly #known: Map<bigint, RemoteEngine>;
   readonly #forgotten = new ForgottenPeers();
+  // Closed peers whose transfers or messages have not ended.
+  readonly #closing = new Map<bigint, RemoteEngine>();
   #isFull = false;
   // The addresses of the peers that were closed last, by identity.
   readonly #closed = new Map<bigint, Pick<RemoteEngine, 'address' | 'stranger'>>();
@@ -111,6 +113,11 @@ export class Peers {
     }
   }
 
+  /** The engine that is known by this identity, or one that was closed and with which something is still in flight. */
+  with(identity: bigint): RemoteEngine | undefined {
+    return this.#known.get(identity) ?? this.#closing.get(identity);
+  }
+
   /** Meets a peer again that was closed lately, to answer it. Undefined if there is none. The caller holds and releases it. */
   again(identity: bigint): RemoteEngine | undefined {
     const closed = this.#closed.get(identity);
@@ -132,6 +139,7 @@ export class Peers {
     barriers.left(peer.identity, () => peer.abandoned('the peer was closed'));
     this.#keepClosed(peer);
     if (peer.maps && !peer.hasLeft && !peer.hasEnded) this.#forgotten.add(peer.identity);
+    this.#closing.set(peer.identity, peer);
     let timeout = FLUSH_TIMEOUT;
     const limit = new TimeLimit(timeout, () => {
       context.mail.forget(peer);
@@ -140,6 +148,7 @@ export class Peers {
     await unused;
     limit.clear();
     peer.life.isForgotten = true;
+    if (this.#closing.get(peer.identity) === peer) this.#closing.delete(peer.identity);
     peer.unmap();
     if (!context.isOpen()) return;
     if (inbox.has(peer.identity) || native.transferMet(peer.handle)) peer.takeNoMore();

@@ -13,9 +13,9 @@ import { Life, type Liveness, type PeerState } from './liveness.js';
 import type { Mail, Outboxes } from './mail.js';
 import { Mappings } from './mappings.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
-import type { NativeEvents } from './native-events.js';
+import type { NativeEvents, OfferListener } from './native-events.js';
 import type { PeerHolder } from './peer-at.js';
-import { hasEnded, isHere, type ProcessIdentity } from './same-host.js';
+import { hasEnded, isHere, isStopped, type ProcessIdentity } from './same-host.js';
 import { PeerStreams } from './streams/peer-streams.js';
 import type { StreamReport } from './streams/run.js';
 import type { StreamSource } from './streams/sources.js';
@@ -161,8 +161,11 @@ export class RemoteEngine {
    * a copy.
    */
   get mayBeStopped(): boolean {
+    if (this.#hasLeft || this.hasEnded) return false;
+    // After the end of its entry, nothing else shows whether it is silent.
+    if (this.#gone !== undefined && this.#process && isStopped(this.#process)) return true;
     const { wasSilent, cut } = this.life;
-    return this.#state === 'lost' && wasSilent && cut === undefined && !this.hasEnded;
+    return this.#state === 'lost' && wasSilent && cut === undefined;
   }
 
   /** @internal Whether the peer's engine was closed. */
@@ -223,8 +226,16 @@ export class RemoteEngine {
     if (change > 0 && !life.isWatched) this.#context.liveness.watch(this);
   }
 
+  /** @internal Ends an offer to this peer if the peer is gone, or was closed. */
+  endIfGone(offer: OfferListener): void {
+    const reason = this.#hasLeft ? this.#reason : this.#gone;
+    if (reason !== undefined) offer.lost(this, reason);
+    else if (this.closed) offer.peerClosed(this);
+  }
+
   /**
-   * Forgets the peer. New transfers and messages are refused. Streams under way fail with ERR_CLOSED, and those of the peer
+   * Forgets the peer. New transfers and messages are refused. Open offers to it end with FI_ECANCELED. Streams under way fail
+   * with ERR_CLOSED, and those of the peer
    * with FI_ECONNABORTED; those whose token was not used expire, or end when the peer uses it, which is refused. When the
    * transfers and messages in flight have ended, the peer's addresses are removed and the promise resolves. Messages that
    * the peer has not taken 1,000 ms later reject with FI_ECANCELED; transfers have their own timeouts. Meanwhile,
@@ -244,11 +255,13 @@ export class RemoteEngine {
   }
 
   #closeFor(gone: string | undefined): Promise<void> {
-    if (this.#closing === undefined) {
-      this.#gone = gone;
-      if (this.#context.isOpen()) this.#context.streams.left(this, () => this.#closedError(true));
-    }
-    this.#closing ??= cancellable(() => this.#close());
+    if (this.#closing !== undefined) return this.#closing;
+    const { streams, events, isOpen } = this.#context;
+    this.#gone = gone;
+    if (isOpen()) streams.left(this, () => this.#closedError(true));
+    if (isOpen() && gone !== undefined) streams.lost(this, () => peerLost(gone, true));
+    this.#closing = cancellable(() => this.#close());
+    for (const offer of events.offers.values()) this.endIfGone(offer);
     return this.#closing;
   }
 

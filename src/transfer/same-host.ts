@@ -26,13 +26,14 @@ const START = 19; // fields of /proc/PID/stat after the state
 // Of a file of a process that has ended: before it is opened, or between open() and read().
 const ENDED: readonly unknown[] = ['ENOENT', 'ESRCH'];
 
-/** The time at which a thread started. Undefined if it is not running. @throws if the system cannot tell. */
-function startOf(pid: number, thread: number): number | undefined {
+/** The state of a thread, and the time at which it started. Undefined if it is not running. @throws if the system cannot tell. */
+function statOf(pid: number, thread: number): { state: string; started: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
     // The name of the thread comes before the state, and may have spaces and parentheses.
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return state === 'Z' || state === 'X' ? undefined : Number(fields[START - 1]);
+    const [state = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const hasEnded = state === 'Z' || state === 'X';
+    return hasEnded ? undefined : { state, started: Number(fields[START - 1]) };
   } catch (error) {
     if (ENDED.includes((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
@@ -42,7 +43,7 @@ function startOf(pid: number, thread: number): number | undefined {
 /** Compares the start of a thread. Undefined if the system cannot tell, because this process has no descriptor for example. */
 function hasStartedAt({ pid, thread, started }: ProcessIdentity): boolean | undefined {
   try {
-    return startOf(pid, thread) === started;
+    return statOf(pid, thread)?.started === started;
   } catch {
     return undefined;
   }
@@ -58,7 +59,7 @@ export function thisProcess(): ProcessIdentity | undefined {
     const hash = createHash('sha256').update(boot).update(readlinkSync('/proc/self/ns/pid'));
     const host = hash.digest().readBigUInt64LE();
     const [, pid, thread] = /^(\d+)\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self')) ?? [];
-    const started = startOf(Number(pid), Number(thread));
+    const started = statOf(Number(pid), Number(thread))?.started;
     if (started !== undefined) known = { host, pid: Number(pid), thread: Number(thread), started };
   } catch {
     // Without /proc, no processes of this host are recognized.
@@ -73,6 +74,16 @@ export const isHere = (process: ProcessIdentity): boolean =>
 /** Whether a thread belongs to this host and has ended. */
 export const hasEnded = (process: ProcessIdentity): boolean =>
   process.host === thisProcess()?.host && hasStartedAt(process) === false;
+
+/** Whether a thread belongs to this host and is stopped, by a signal or a debugger. */
+export function isStopped(process: ProcessIdentity): boolean {
+  if (!isHere(process)) return false;
+  try {
+    return /^t$/i.test(statOf(process.pid, process.thread)?.state ?? '');
+  } catch {
+    return false;
+  }
+}
 
 /**
  * Opens memory that a process shares. Returns a descriptor. Returns undefined if the file is not one of

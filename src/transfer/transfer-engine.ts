@@ -354,9 +354,8 @@ export class TransferEngine {
 
   async #close(): Promise<void> {
     transferEngines.delete(this);
-    const leaving = endMemberships(this.#parts);
-    await closeParts(this.#parts);
-    await leaving;
+    const closing = closeParts(this.#parts);
+    await Promise.all([closing, endMemberships(this.#parts)]);
     publishClose('transferEngine', this);
   }
 

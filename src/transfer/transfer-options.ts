@@ -15,7 +15,7 @@ export interface TransferOptions {
   readonly notification?: Uint8Array;
   /**
    * Aborts the transfer. The transfer then rejects with the signal's reason. Nothing is sent if the code that has called
-   * write() or read() aborts it before its next `await`, or while the transfer waits for its turn.
+   * write() or read() aborts it before its next `await`, and no byte while the transfer waits for its turn.
    */
   readonly signal?: AbortSignal;
   /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */

@@ -7,7 +7,7 @@ import { closed, invalidState } from '../base/errors.js';
 import { type Handle, native } from '../contract/native.js';
 import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Course } from './course.js';
-import { errnoOf, peerLost, TransferError } from './errors.js';
+import { endedBy, errnoOf, peerLost } from './errors.js';
 import { streamed, type TransferMemory } from './memory.js';
 import { Outcome } from './outcome.js';
 import { type Progress, progressOf } from './progress.js';
@@ -23,8 +23,8 @@ const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and
  * A write or a read in flight. `await` it for its report.
  *
  * @throws TransferError (by rejection) FI_ETIMEDOUT after the timeout, FI_ECANCELED if the engine
- * is closed, FI_ECONNRESET if the peer is lost, or the error of a slice that no rail could transfer. `error.ambiguous` shows whether the
- * peer's memory may have changed.
+ * is closed, FI_ECONNRESET if the peer is lost or its engine was closed, FI_EKEYREJECTED if the offer has ended, or the error of a
+ * slice that no rail could transfer. `error.ambiguous` shows whether the peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
   /** @internal */
@@ -43,6 +43,8 @@ export class Transfer implements PromiseLike<TransferReport> {
   #handle: Handle<'Transfer'> | undefined;
   #abort: (() => void) | undefined;
   #hasTurn = false;
+  // Whether the code that has called write() or read() still runs. What it aborts has never begun.
+  #isCalled = true;
   #ended = false;
   #isReleased = false;
   #released: Promise<void> | undefined;
@@ -60,6 +62,8 @@ export class Transfer implements PromiseLike<TransferReport> {
     course.peer.used(1);
     this.#trace = course.activity.traceOf(this);
     course.admission.enter(this);
+    if (this.#hasTurn || limits.signal === undefined) this.#isCalled = false;
+    else queueMicrotask(() => (this.#isCalled = false));
     if (!this.#ended) this.#limit(limits);
     this.#trace?.returned();
   }
@@ -91,6 +95,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.moved();
     } catch (error) {
       this.#fail(error);
+      this.#course.refuse(errnoOf('FI_ECANCELED'));
       this.#free();
     }
   }
@@ -122,7 +127,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.done === this.total
         ? `every byte is there, but after ${timeout} ms a copy of a slice may still be in flight`
         : `not finished after ${timeout} ms${cause}`;
-    this.#stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
+    this.#stop('FI_ETIMEDOUT', endedBy('expired', detail, true));
   }
 
   #stop(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED' | 'FI_ECONNABORTED', reason: unknown): void {
@@ -131,6 +136,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (started !== undefined) native.transferCancel(started, errnoOf(code), '');
     if (this.#hasTurn) return;
     this.#course.admission.cancel(this);
+    if (!this.#isCalled) this.#course.refuse(errnoOf(code));
     this.#releaseMemory();
   }
 

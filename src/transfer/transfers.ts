@@ -1,7 +1,7 @@
 import { asCancellation } from '../base/cancellation.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 import { isInstance } from '../base/objects.js';
-import { type Handle, type NativeOrder, native } from '../contract/native.js';
+import { type Handle, type NativeOrder, type NativeSeries, native } from '../contract/native.js';
 import type { Access } from '../diagnostics/transfer-state.js';
 import { PRIORITIES } from './admission.js';
 import type { Course } from './course.js';
@@ -89,16 +89,24 @@ export class Transfers {
         this.#inSeries.delete(grant.serial);
         this.#afterSeries.add(`${grant.serial}`, grant.expires);
         concluded();
-        if (!this.#context.isOpen()) return;
-        native.transferConclude(this.#context.handle, {
-          peer: this.#peer.handle,
-          isWrite: access === 'write',
-          grant: nativeGrantOf(grant),
-          mapped: this.#mapping(grant, access) !== undefined,
-          ...end,
-        });
+        const mapped = this.#mapping(grant, access) !== undefined;
+        this.#conclude(access, grant, { ...end, mapped });
       },
     });
+  }
+
+  #conclude(
+    access: Access,
+    grant: Grant,
+    end: Pick<NativeSeries, 'slices' | 'bytes' | 'status' | 'mapped'>,
+  ): void {
+    if (!this.#context.isOpen()) return;
+    const use = {
+      peer: this.#peer.handle,
+      isWrite: access === 'write',
+      grant: nativeGrantOf(grant),
+    };
+    native.transferConclude(this.#context.handle, { ...use, ...end });
   }
 
   /** Checks a token, and opens it. */
@@ -160,6 +168,10 @@ export class Transfers {
       start: (ended) => {
         this.#checkStart(part);
         return ended === undefined ? startNew() : this.#startAgain(ended);
+      },
+      refuse: (status) => {
+        if (range !== undefined) return; // its series tells the peer
+        this.#conclude(access, grant, { slices: 0, bytes: 0, status, mapped: false });
       },
     };
     const transfer = new Transfer(course, options);

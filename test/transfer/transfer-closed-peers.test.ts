@@ -37,7 +37,7 @@ describe.each(some)('%s, memory mapped: %s', (provider, mapMemory) => {
     await expect(toB.write(from, token)).rejects.toMatchObject({ code, ambiguous: false });
     const sent = Array.from({ length: 5000 }, () => toB.notify(pattern(8)));
     expect(await tally(sent)).toEqual({ [code]: 5000 });
-    await expect(ours.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    await expect(ours.arrived).rejects.toMatchObject({ code });
     await ours.released;
     await toB.close();
 

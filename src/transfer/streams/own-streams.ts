@@ -4,7 +4,7 @@ import { onAbort } from '../../base/abort-signals.js';
 import { TimeLimit } from '../../base/time-limit.js';
 import { within } from '../../base/wait-options.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
-import { errnoOf, TransferError } from '../errors.js';
+import { endedBy } from '../errors.js';
 import type { Offering } from '../offering.js';
 import { RemoteEngine } from '../remote-engine.js';
 import { OfferedDestination } from './destinations.js';
@@ -105,11 +105,7 @@ function own(
     settings.secret,
   );
   const expire = () =>
-    end.fail(
-      new TransferError(errnoOf('FI_ETIMEDOUT'), false, {
-        detail: 'the token has expired, and the peer has not used it',
-      }),
-    );
+    end.fail(endedBy('expired', 'the token has expired, and the peer has not used it', false));
   const limit = new TimeLimit(expires, expire).unref();
   const stop = () => limit.clear();
   end.opened.then(stop);

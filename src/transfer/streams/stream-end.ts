@@ -5,7 +5,7 @@ import { Deferred } from '../../base/deferred.js';
 import { within } from '../../base/wait-options.js';
 import type { Access } from '../../diagnostics/transfer-state.js';
 import { Channel } from '../confirmations.js';
-import { errnoOf, TransferError } from '../errors.js';
+import { endedBy, errnoOf, TransferError } from '../errors.js';
 import type { MemoryPart } from '../memory.js';
 import type { MemoryPool } from '../memory-pool.js';
 import type { Offer } from '../offer.js';
@@ -91,11 +91,7 @@ export class StreamEnd {
         this.#ending ??= message;
         break;
       case 'failed':
-        this.#end(
-          new TransferError(errnoOf('FI_ECONNABORTED'), true, {
-            detail: `the peer has ended the stream: ${message.reason}`,
-          }),
-        );
+        this.#end(endedBy('aborted', `the peer has ended the stream: ${message.reason}`, true));
     }
     this.#changed?.resolve();
     this.#changed = undefined;

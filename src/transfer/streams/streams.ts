@@ -70,6 +70,7 @@ export class Streams {
     });
     this.#owned.set(stream, end);
     this.#changed(peer, 1);
+    if (peer.hasLeft) this.lost(peer, () => peer.absent());
     return { stream, end };
   }
 
