@@ -39,6 +39,7 @@ export class Getting {
     const { signal } = this.#wanted;
     if (found.bytes) {
       if (found.bytes.length > 0) yield take(found.bytes, 0, true);
+      this.#connection.check(signal);
       return undefined;
     }
     if (found.arriving) return yield* this.#arriving(found.arriving, take);

@@ -58,8 +58,8 @@ export async function* listEntries(
     if (answer.status !== 200) throw errorOf(answer, undefined);
     const xml = documentIn(answer, 'ListBucketResult');
     for (const entry of entriesIn(xml)) {
-      connection.check(signal);
       yield entry;
+      connection.check(signal);
     }
     token = nextIn(xml);
     if (token !== undefined) tokens.add(token);

@@ -205,7 +205,7 @@ async function toClient(switches, piece, bytes) {
   const socket = new Socket((switches & READS_NOTHING) !== 0);
   const exchange = new ChannelExchange(socket, Buffer.alloc(0), 100_000);
   const call = { method: 'GET', path: '/b/a', fields: {} };
-  const calls = Promise.allSettled(Array.from({ length: CALLS }, () => exchange.send(call)));
+  const calls = Promise.allSettled(Array.from({ length: CALLS }, () => exchange.open(call)));
   await feed(socket, bytes, piece);
   const isEnded = socket.destroyed;
   exchange.close();

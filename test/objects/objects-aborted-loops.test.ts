@@ -7,9 +7,13 @@ import { expect, test } from 'vitest';
 import { MIB, serve, TCP } from '../support/object-stores.js';
 
 const loops = {
+  'stream of one piece': (client: ObjectClient, options: { signal?: AbortSignal }) =>
+    client.stream('short', options),
   stream: (client: ObjectClient, options: { signal?: AbortSignal }) =>
     client.stream('long', options),
   list: (client: ObjectClient, options: { signal?: AbortSignal }) => client.list(options),
+  'list of one entry': (client: ObjectClient, options: { signal?: AbortSignal }) =>
+    client.list({ ...options, prefix: 'short' }),
 };
 
 const ways = [
@@ -21,6 +25,7 @@ const ways = [
 test.each(ways)('over %s', async (_way, fabric, options) => {
   const { folder, connect } = await serve(fabric);
   writeFileSync(join(folder, 'long'), randomBytes(40 * MIB));
+  writeFileSync(join(folder, 'short'), 'bytes');
   for (let i = 0; i < 3; i++) writeFileSync(join(folder, String(i)), '');
   for (const loop of Object.values(loops)) {
     const client = await connect(options);

@@ -134,7 +134,10 @@ describe('a channel that answers', () => {
   const noJson = withHead('x');
   noJson.write('!', noJson.length - 1);
 
-  test.each([
+  const tooLong = Buffer.alloc(4);
+  tooLong.writeUInt32LE(32 * 2 ** 20 + 1);
+
+  test.each<[string, Buffer, string?]>([
     ['a head that is no JSON', noJson],
     ['a head that is null', withHead(null)],
     ['a head that is an object', withHead({})],
@@ -142,7 +145,8 @@ describe('a channel that answers', () => {
     ['no fields', withHead([200])],
     ['fields that are no texts', withHead([200, { etag: 5 }])],
     ['no head', framed(Buffer.alloc(8))],
-  ])('%s ends the call with EPROTO', async (_what, message) => {
+    ['more than 32 MiB', tooLong, 'EMSGSIZE'],
+  ])('%s ends the call', async (_what, message, code = 'EPROTO') => {
     const [engine, other] = [await openEngine(TCP), await openEngine(TCP)];
     const server = createServer((_request, response) =>
       response.end(JSON.stringify({ address: other.address, piece: 4096 })),
@@ -155,7 +159,7 @@ describe('a channel that answers', () => {
       socket.once('data', () => socket.write(message));
     });
     const client = new ObjectClient(await urlOf(server), { engine });
-    await expect(client.get('a')).rejects.toMatchObject({ code: 'EPROTO' });
+    await expect(client.get('a')).rejects.toMatchObject({ code });
     await client.close();
   });
 });
