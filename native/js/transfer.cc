@@ -98,6 +98,7 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
     set("retries", counters.retries);
     set("messages", counters.messages);
     set("arrivals", counters.arrivals);
+    set("sent", counters.sent);
     row.Set("state", static_cast<uint32_t>(counters.state.load()));
     result.Set(result.Length(), row);
   }

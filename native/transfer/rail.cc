@@ -204,6 +204,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
 void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   InFlight op = ops_.remove(completion.request);
   if (op.use == Use::kReceive) return received(op.slice, completion);
+  counters.sent.fetch_add(1, std::memory_order_relaxed);
   if (op.use == Use::kHandshake) return handshakeEnded(op, completion, detail);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
   if (op.use == Use::kUnread) return op.peer->paths[index].unstuck();

@@ -45,6 +45,7 @@ struct RailCounters {
   std::atomic<uint64_t> retries{0};  // slices that were given to other rails
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> arrivals{0};
+  std::atomic<uint64_t> sent{0};  // messages and slices that the provider has completed
   std::atomic<RailState> state{RailState::kUp};
   // Whether slices remained when the rail could post no more. Updated only while it has transfers.
   std::atomic<bool> full{false};

@@ -20,6 +20,8 @@ export interface NativeRailCounters {
   retries: number;
   messages: number;
   arrivals: number;
+  /** The messages and slices that the provider has completed. */
+  sent: number;
   /** An index into RAIL_STATES. */
   state: number;
 }

@@ -4,7 +4,6 @@ import { fellBack, type Owner, peerChanged, railChanged, railError } from './cha
 import { EngineEvents, type RailEvent } from './engine-events.js';
 import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
-import { STUCK } from './stuck-rails.js';
 
 /** Announces a fallback, and changes and errors of rails and peers: as events of the engine and on the channels. */
 export class Announcer {
@@ -50,12 +49,12 @@ export class Announcer {
     if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#owner.engine });
   }
 
-  /** The thread of a rail does not return from a call of the provider, or goes on. */
+  /** The provider of a rail is stuck, or goes on. */
   railStuck(index: number, rail: Rail): void {
-    const { isStuck, announced } = rail;
+    const { stuck, announced } = rail;
     const unstuck = announced === 'stalled' ? 'up' : announced;
-    const code = RAIL_STATES.indexOf(isStuck ? 'stalled' : unstuck);
-    this.railChanged(index, rail, code, isStuck ? STUCK : '', undefined);
+    const code = RAIL_STATES.indexOf(stuck === undefined ? unstuck : 'stalled');
+    this.railChanged(index, rail, code, stuck ?? '', undefined);
   }
 
   /** @param code the index of the state in RAIL_STATES. */

@@ -14,7 +14,7 @@ import type { Owner } from './channels.js';
 import { Counted } from './counted.js';
 import { ENGINE_CLOSED, peerLost } from './errors.js';
 import { Inbox } from './inbox.js';
-import { Liveness, type PeerState } from './liveness.js';
+import { LIVENESS, Liveness, type PeerState } from './liveness.js';
 import { Mail } from './mail.js';
 import { lookForMembers, type Membership } from './membership.js';
 import type { TransferMemory } from './memory.js';
@@ -29,8 +29,11 @@ import type { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import type { Settings } from './settings.js';
 import { Streams } from './streams/streams.js';
-import { StuckRails } from './stuck-rails.js';
+import { STUCK, StuckRails } from './stuck-rails.js';
 import type { Transfer } from './transfer.js';
+
+// The part of `liveness` after which a provider that completes nothing is stuck. Peers are lost later.
+const MUTE_PART = 0.4;
 
 /** The parts of a transfer engine. */
 export interface EngineParts {
@@ -119,10 +122,16 @@ export function openParts(settings: Settings, rails: readonly Rail[]): EnginePar
     probe: (peer) => native.transferProbe(handle, peer.handle),
     change: (peer, state, reason) => peerChanged(parts, peer, state, reason),
   });
-  const stuck = new StuckRails(rails, (index, rail) => {
-    // Calls that need the rail's thread then wait for 0.1 s, not for 10 s.
-    if (rail.isStuck) native.domainOverdue(rail.handle, MAX_MILLISECONDS);
-    announcer.railStuck(index, rail);
+  const stuck = new StuckRails({
+    rails,
+    limit: MUTE_PART * Math.min(settings.liveness, LIVENESS),
+    sent: () => native.transferRails(handle).map(({ sent }) => sent),
+    isAnyMissed: () => [...peers.values()].some((peer) => peer.isMissed),
+    changed: (index, rail) => {
+      // Calls that need the rail's thread then wait for 0.1 s, not for 10 s.
+      if (rail.stuck === STUCK) native.domainOverdue(rail.handle, MAX_MILLISECONDS);
+      announcer.railStuck(index, rail);
+    },
   });
   beginRails(handle, rails, announcer);
 

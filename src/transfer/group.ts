@@ -5,6 +5,7 @@ import { uncloneable } from '../base/describe.js';
 import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isArray, isInstance } from '../base/objects.js';
 import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
+import type { Handle } from '../contract/native.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
 import type { MemoryPart, TransferMemory } from './memory.js';
@@ -32,10 +33,16 @@ export class Group {
   readonly #name: Uint8Array;
 
   /** @internal */
-  constructor(self: bigint, peers: readonly RemoteEngine[], barriers: Barriers) {
+  constructor(
+    engine: Handle<'TransferEngine'>,
+    self: bigint,
+    peers: readonly RemoteEngine[],
+    barriers: Barriers,
+  ) {
     if (!isArray(peers) || !peers.every((peer) => isInstance(peer, RemoteEngine))) {
       throw invalidArgType('peers', 'an array of peers: engine.peer(address)', peers);
     }
+    for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, engine);
     const members = [self, ...peers.map(({ identity }) => identity)];
     if (new Set(members).size < members.length) {
       throw invalidArgValue('peers', 'has a peer twice');

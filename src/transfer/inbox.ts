@@ -75,12 +75,28 @@ export class Inbox {
     if (messages === undefined || !isChannel(channel)) return;
     const sender = this.#senderOf(from);
     if (!sender.once[channel].isNew(sequence)) return;
-    const arrived = { from, sender, sequence, channel, messages };
-    if (this.#peers.has(from)) this.#pass(arrived);
-    else if (this.#unreadOfNonPeers >= MAX_UNREAD) {
-      if (channel === Channel.Program) this.#notifications.drop(messages.length, MAX_UNREAD);
-    } else if (this.#unknown.hold(from, arrived)) this.#unreadOfNonPeers += messages.length;
-    else this.#pass(arrived);
+    if (this.#peers.has(from)) this.#pass({ from, sender, sequence, channel, messages });
+    else this.#arrivedFromStranger({ from, sender, sequence, channel, messages });
+  }
+
+  #arrivedFromStranger(packet: Packet): void {
+    const isOfProgram = packet.channel === Channel.Program;
+    if (!isOfProgram && this.#unreadOfNonPeers >= MAX_UNREAD) return;
+    const messages = isOfProgram
+      ? this.#fitting(packet.messages, this.#unreadOfNonPeers)
+      : packet.messages;
+    if (messages.length === 0) return;
+    const kept = { ...packet, messages };
+    if (this.#unknown.hold(packet.from, kept)) this.#unreadOfNonPeers += messages.length;
+    else this.#pass(kept);
+  }
+
+  /** The messages that may be kept beside those that are unread. Drops the others. */
+  #fitting(messages: readonly Uint8Array[], unread: number): readonly Uint8Array[] {
+    const room = Math.max(MAX_UNREAD - unread, 0);
+    if (messages.length <= room) return messages;
+    this.#notifications.drop(messages.length - room, MAX_UNREAD);
+    return messages.slice(0, room);
   }
 
   #pass({ from, sender, sequence, channel, messages }: Packet): void {
@@ -113,15 +129,13 @@ export class Inbox {
   }
 
   #fromPeer(
-    messages: readonly Uint8Array[],
+    arrived: readonly Uint8Array[],
     peer: RemoteEngine,
     sender: Sender,
     sequence: number,
   ): void {
-    if (sender.unread >= MAX_UNREAD) {
-      this.#notifications.drop(messages.length, MAX_UNREAD);
-      return;
-    }
+    const messages = this.#fitting(arrived, sender.unread);
+    if (messages.length === 0) return;
     if (sender.unread < ROOM) peer.take(Channel.Program, sequence);
     else sender.unconfirmed.push(sequence);
     sender.unread += messages.length;

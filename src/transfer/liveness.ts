@@ -33,6 +33,8 @@ export class Life {
   cutFor = 0;
   /** Whether it is lost because nothing came from it. */
   wasSilent = false;
+  /** Whether that may be because the provider of this side is stuck. */
+  isBlocked = false;
   checks = 0;
   /** Whether the peer must answer soon, because a connection of its program has ended. */
   isDoubted = false;
@@ -140,6 +142,7 @@ export class Liveness {
     const { life } = peer;
     life.quiet = life.cutFor = 0; // what is opened from now on has the whole time
     life.wasSilent = wasSilent;
+    life.isBlocked = wasSilent && this.#blocked !== undefined;
     this.#actions.change(peer, 'lost', reason);
   }
 

@@ -196,7 +196,9 @@ export class Offer implements AsyncIterable<Arrival> {
   #withdrawLater(delay: number): void {
     const { mayBeStopped } = this.to;
     this.#limit = new TimeLimit(delay, () => {
-      if (mayBeStopped || this.to.mayBeStopped || this.#mayCopy())
+      // A peer that cannot be told that the offer has ended may use the token until it expires.
+      const mayBegin = this.to.isUnreached && performance.now() < this.#expiresAt;
+      if (mayBeStopped || this.to.mayBeStopped || mayBegin || this.#mayCopy())
         this.#withdrawLater(WITHDRAW_DELAY);
       else this.#withdraw();
     }).unref();

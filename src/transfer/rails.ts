@@ -28,8 +28,8 @@ export class Rail {
   readonly info: AnyInfo;
   /** The last state that was announced. */
   announced: RailState['state'] = 'up';
-  /** Whether its thread does not return from a call of the provider. */
-  isStuck = false;
+  /** Why it does nothing, if its provider is stuck. */
+  stuck: string | undefined;
   readonly path: RailState['path'];
   /** Null if unknown. */
   readonly numaNode: number | null;
@@ -63,7 +63,7 @@ export class Rail {
 
   state(index: number, counters: NativeRailCounters): RailState {
     const { fabricAttr, epAttr, nic } = this.info;
-    const { state, ...counts } = counters;
+    const { state, sent: _, ...counts } = counters;
     return {
       index,
       nic: this.nic,
@@ -74,13 +74,17 @@ export class Rail {
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
       path: this.path,
       emulated: this.path !== 'rdma' || isSoftwareNic(this.info),
-      state: state === 0 && this.isStuck ? 'stalled' : (RAIL_STATES[state] as RailState['state']),
+      state:
+        state === 0 && this.stuck !== undefined
+          ? 'stalled'
+          : (RAIL_STATES[state] as RailState['state']),
       ...counts,
     };
   }
 }
 
-const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken' || rail?.isStuck;
+const isBroken = (rail: Rail | undefined) =>
+  rail?.announced === 'broken' || rail?.stuck !== undefined;
 
 /** The rails, with undefined in place of the broken ones. If all rails are broken, returns all of them. */
 export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {

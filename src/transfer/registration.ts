@@ -131,8 +131,9 @@ export function checkAllocateOptions(rails: readonly Rail[], options: AllocateMe
 /** The working rails of these NICs, with undefined in place of the others. */
 function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
   if (nics === undefined) return working(rails);
-  if (!isArray(nics) || nics.length === 0) {
-    throw invalidArgType('options.nics', 'an array of names of NICs', nics);
+  if (!isArray(nics)) throw invalidArgType('options.nics', 'an array of names of NICs', nics);
+  if (nics.length === 0) {
+    throw invalidArgValue('options.nics', 'is empty: name at least one NIC, or omit it for all');
   }
   const names = rails.map(({ nic }) => nic);
   const unknown = nics.find((name) => !names.includes(name));

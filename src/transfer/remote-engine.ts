@@ -165,7 +165,22 @@ export class RemoteEngine {
     // After the end of its entry, nothing else shows whether it is silent.
     if (this.#gone !== undefined && this.#process && isStopped(this.#process)) return true;
     const { wasSilent, cut } = this.life;
+    if (this.isUnreached) return false;
     return this.#state === 'lost' && wasSilent && cut === undefined;
+  }
+
+  get #isRunning(): boolean {
+    return this.#process !== undefined && isHere(this.#process) && !isStopped(this.#process);
+  }
+
+  /** @internal Whether nothing comes from the peer although its process is one of this host and runs. */
+  get isMissed(): boolean {
+    return this.#state !== 'connected' && !this.#hasLeft && this.#isRunning;
+  }
+
+  /** @internal Whether that is because the provider of this side is stuck, so that the peer gets nothing. */
+  get isUnreached(): boolean {
+    return this.life.isBlocked && this.isMissed;
   }
 
   /** @internal Whether the peer's engine was closed. */

@@ -36,7 +36,7 @@ import {
   type RegisterMemoryOptions,
   registerMemory,
 } from './registration.js';
-import { RemoteEngine } from './remote-engine.js';
+import type { RemoteEngine } from './remote-engine.js';
 import { settingsOf, type TransferEngineOptions } from './settings.js';
 import {
   type IncomingStream,
@@ -306,9 +306,7 @@ export class TransferEngine {
   group(peers: readonly RemoteEngine[]): Group {
     this.#checkOpen();
     const { handle, identity, barriers } = this.#parts;
-    const group = new Group(identity, peers, barriers);
-    for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, handle);
-    return group;
+    return new Group(handle, identity, peers, barriers);
   }
 
   /**

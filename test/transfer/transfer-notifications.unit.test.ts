@@ -163,3 +163,14 @@ test('of any number of forgotten peers, 65,536 are remembered, and then no memor
   for (let identity = 0n; identity < 70_000n; identity++) forgotten.add(identity);
   expect([forgotten.mayMap(70_000n), forgotten.size]).toEqual([false, 65_536]);
 });
+
+test('of a packet that exceeds the limit, the messages that have room are kept', async () => {
+  for (const known of [[], [1n]]) {
+    const { notifications, arrived } = inboxOf(...known);
+    const warned = once(process, 'warning');
+    const packet = new Uint8Array(2 * 1000); // 1000 empty messages
+    for (let i = 1; i <= 66; i++) arrived(1n, i, packet);
+    expect(notifications).toMatchObject({ unread: 65_536, dropped: 464 });
+    await warned;
+  }
+});

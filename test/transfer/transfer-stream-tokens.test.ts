@@ -41,6 +41,18 @@ describe.each(providers)('%s', (provider) => {
     expect(() => toB.download(outgoing.token)).toThrow(expect.objectContaining(REFUSED));
   });
 
+  test('an array with a part that is not bytes is refused before the token is used', async () => {
+    const { b, toA, toB } = await streamPair({ provider });
+    const incoming = b.incoming({ from: toA });
+    for (const parts of [['text'], [Buffer.from('x'), 1]]) {
+      const error = await errorOf(toB.upload(parts as never, incoming.token));
+      expect(error).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+    }
+    const received = buffer(incoming);
+    await toB.upload([Buffer.from('x')], incoming.token);
+    expect(String(await received)).toBe('x');
+  });
+
   test('a token of memory that a stream has used is refused at once, before and after the end of the stream', async () => {
     const { b, toA, toB } = await streamPair({ provider });
     const memory = await b.allocate(CHUNK);

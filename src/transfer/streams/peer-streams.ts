@@ -10,7 +10,7 @@ import { inflow, type Origin } from './inflow.js';
 import { MemoryOrigin, PeerOrigin } from './origins.js';
 import { type Destination, type Flow, outflow } from './outflow.js';
 import type { StreamReport } from './run.js';
-import { type StreamSource, sourceOf, taking } from './sources.js';
+import { checkParts, type StreamSource, sourceOf, taking } from './sources.js';
 import { checkStreamOptions, type StreamOptions } from './stream-options.js';
 import { decodeStreamToken, isStreamToken, type StreamToken } from './stream-token.js';
 import { TransferReadable } from './transfer-readable.js';
@@ -41,6 +41,7 @@ export class PeerStreams {
       if (isStreamToken(token))
         this.#context.streams.checkUnused(this.#peer, this.#decode('write', token));
       else this.#transfers.grantOfSeries('write', token);
+      checkParts('source', source);
       if (bytes.check) await bytes.check();
       return this.writable(token, given).sendAll(bytes);
     });

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { countAsHandled } from '../../base/cancellation.js';
 import { checkBytes } from '../../base/checks.js';
 import { invalidArgType, invalidState } from '../../base/errors.js';
-import { isInstance, isRevoked } from '../../base/objects.js';
+import { isArray, isInstance, isRevoked } from '../../base/objects.js';
 import { bytesOf } from '../../base/views.js';
 import { within } from '../../base/wait-options.js';
 import { BlobSource } from './blob-source.js';
@@ -68,6 +68,12 @@ export function sourceOf(name: string, given: StreamSource, kind = KIND): ByteSo
   const iteration = iterationOf(name, given);
   if (iteration === undefined) throw invalidArgType(name, kind.expected, given);
   return new PartsSource(`a part of ${name}`, iteration, kind);
+}
+
+/** Refuses an array with a part that is not bytes. The parts of other sources are known only when they are taken. */
+export function checkParts(name: string, given: StreamSource): void {
+  if (!isArray(given)) return;
+  for (const part of given) checkBytes(`a part of ${name}`, part);
 }
 
 interface Iteration {
