@@ -205,7 +205,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 };
 
 const LOST_TOKEN =
-  'the server could not use the memory of the client: one of them has lost the other meanwhile';
+  'the server could not use the memory of the client: one of them has lost the other meanwhile, or a token has expired because the clocks of the hosts differ or have jumped';
 
 /** The error of an answer. */
 export function errorOf({ status, fields, body }: Answer, key: string | undefined): ObjectError {

@@ -37,6 +37,9 @@ export class Group {
       throw invalidArgType('peers', 'an array of peers: engine.peer(address)', peers);
     }
     const members = [self, ...peers.map(({ identity }) => identity)];
+    if (peers.some(({ identity }) => identity === self)) {
+      throw invalidArgValue('peers', 'has this engine, which is a member of each of its groups');
+    }
     if (new Set(members).size < members.length) {
       throw invalidArgValue('peers', 'has a peer twice');
     }
