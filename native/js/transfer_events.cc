@@ -11,7 +11,7 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
   const bool hasBytes = event.kind == EventKind::kNotification || event.kind == EventKind::kTaken ||
                         event.kind == EventKind::kOfferArrived;
   if (hasBytes) {
-    if (event.text.empty()) return env.Undefined();
+    if (event.kind == EventKind::kOfferArrived && event.status == 0) return env.Undefined();
     return Napi::Buffer<char>::Copy(env, event.text.data(), event.text.size());
   }
   return Napi::String::New(env, event.text);

@@ -39,7 +39,7 @@ using transfer::TransferEngine;
 // slices get its numbers for a plan.
 void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
   const size_t count = order.slicing.slices.size();
-  order.planned = !whole || !order.notification.empty() || count != expected;
+  order.planned = !whole || order.notification || count != expected;
   order.first = order.planned ? first + expected : first;
   order.roundSize = expected + planned;
   if (!order.planned || count <= planned) return;
@@ -104,7 +104,9 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.priority = static_cast<Priority>(given.uint32("priority"));
   order.memories = toHandles(given.get("memories"), "memories", engine->rails.size());
   order.numaNode = static_cast<int>(given.get("numaNode").As<Napi::Number>());
-  order.notification = toPayload(given.get("notification"), "notification");
+  if (const Napi::Value bytes = given.get("notification"); !bytes.IsUndefined()) {
+    order.notification = toPayload(bytes, "notification");
+  }
   order.repeats = grant.flag("repeats");
   order.span = grant.number("span");
   order.targets = toTargets(grant.get("targets"), "targets");

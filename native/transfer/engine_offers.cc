@@ -63,7 +63,9 @@ void TransferEngine::arrived(uint32_t number) {
 }
 
 void TransferEngine::complete(Offer& offer) {
-  Event event{EventKind::kOfferArrived, offer.id, 0, offer.notification(), 0, offer.length()};
+  const std::optional<std::string>& notification = offer.notification();
+  Event event{EventKind::kOfferArrived,  offer.id, notification ? 1U : 0U,
+              notification.value_or(""), 0,        offer.length()};
   if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another round
   events.add(std::move(event));
   if (offer.finished.load()) withdraw(offer.shared_from_this());
@@ -73,7 +75,7 @@ void TransferEngine::complete(Offer& offer) {
 void TransferEngine::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
   const std::lock_guard<std::mutex> lock(planMutex_);
   const MessageHeader& header = message.header;
-  if (!offer->copied(header.round, header.bytes, std::move(message.payload))) return;
+  if (!offer->copied(header.round, header.bytes, message.takeNotification())) return;
   if (!offer->repeats) offer->finished = true;
   complete(*offer);
 }

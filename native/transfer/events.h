@@ -12,10 +12,11 @@
 namespace fab::transfer {
 
 enum class EventKind : uint32_t {
-  kTransferEnded = 1,     // id, status, text; its memory may still be in use
-  kTransferFreed = 2,     // id: no copy is in flight
-  kTransferDone = 3,      // kTransferEnded and kTransferFreed at once
-  kOfferArrived = 4,      // id, bytes, notification; Offer::kAllBytes: those of the offer
+  kTransferEnded = 1,  // id, status, text; its memory may still be in use
+  kTransferFreed = 2,  // id: no copy is in flight
+  kTransferDone = 3,   // kTransferEnded and kTransferFreed at once
+  // id, bytes, text: notification, status: 1 if there is one; Offer::kAllBytes: those of the offer
+  kOfferArrived = 4,
   kOfferFailed = 5,       // id, status
   kOfferReleased = 6,     // id: no copy can arrive any more
   kNotification = 7,      // id: sequence, from, text: payload, bytes: channel

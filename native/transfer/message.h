@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fab::transfer {
@@ -61,9 +63,9 @@ struct MessageHeader {
   uint32_t transfer = 0;  // the sender's
   uint32_t count = 0;
   uint32_t status = 0;
-  uint64_t bytes = 0;  // of the transfer
-  uint32_t sequence = 0;
-  uint32_t copies = 0;  // kFinished: 1 if copies of slices may still be in flight
+  uint64_t bytes = 0;     // of the transfer
+  uint32_t sequence = 0;  // kPlan, kCopied: 1 if the payload is a notification
+  uint32_t copies = 0;    // kFinished: 1 if copies of slices may still be in flight
 };
 static_assert(sizeof(MessageHeader) == 56);
 
@@ -74,6 +76,15 @@ struct Message {
 
   MessageHeader header;
   std::string payload;
+
+  void setNotification(const std::optional<std::string>& bytes) {
+    header.sequence = bytes ? 1 : 0;
+    payload = bytes.value_or("");
+  }
+  std::optional<std::string> takeNotification() {
+    if (header.sequence == 0) return std::nullopt;
+    return std::move(payload);
+  }
 
   size_t size() const { return sizeof(header) + payload.size(); }
   void write(uint8_t* to) const {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +62,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   // Records that the peer sends `count` slices of its own plan in this round. Returns true if all
   // of them have arrived.
-  bool planned(uint32_t which, uint32_t count, uint64_t bytes, std::string text) {
+  bool planned(uint32_t which, uint32_t count, uint64_t bytes, std::optional<std::string> text) {
     if (which != at_.load() || count == 0 || count > capacity_) return false;
     Round& round = rounds_[which];
     if (round.plan.load() != 0) return false;
@@ -73,7 +74,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   // Records that the peer has copied all bytes in this round, without slices. Returns false if this
   // was recorded before.
-  bool copied(uint32_t which, uint64_t bytes, std::string text) {
+  bool copied(uint32_t which, uint64_t bytes, std::optional<std::string> text) {
     if (which != at_.load() || complete()) return false;
     Round& round = rounds_[which];
     round.notification = std::move(text);
@@ -88,7 +89,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     Round& round = rounds_[next];
     for (auto& word : round.bits) word.store(0);
     round.seen = round.seenPlanned = round.plan = 0;
-    round.notification.clear();
+    round.notification.reset();
     round.length = kAllBytes;
     complete_ = false;
     at_ = next;
@@ -121,7 +122,9 @@ class Offer : public std::enable_shared_from_this<Offer> {
   }
   bool complete() const { return complete_.load(); }
   // Of the round that is complete.
-  const std::string& notification() const { return rounds_[at_.load()].notification; }
+  const std::optional<std::string>& notification() const {
+    return rounds_[at_.load()].notification;
+  }
   uint64_t length() const { return rounds_[at_.load()].length; }
 
   const uint32_t id;
@@ -150,7 +153,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
     std::atomic<uint32_t> seenPlanned{0};
     std::atomic<uint32_t> plan{0};  // number of planned slices, 0: unknown
     // Set before the plan.
-    std::string notification;
+    std::optional<std::string> notification;
     uint64_t length = kAllBytes;
   };
 

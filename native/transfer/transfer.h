@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,7 @@ struct Order {
   uint64_t mapped = 0;    // offset of the grant in the mapping
   int numaNode = -1;      // of this side's memory, -1: unknown
   std::vector<bool> far;  // by rail: on another NUMA node than the memory; empty if no rail is near
-  std::string notification;
+  std::optional<std::string> notification;
   uint64_t bytes = 0;
 };
 

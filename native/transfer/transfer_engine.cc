@@ -148,7 +148,7 @@ void TransferEngine::begin(const std::shared_ptr<Transfer>& transfer) {
     plan.header.count = transfer->total();
     plan.header.round = transfer->round();
     plan.header.bytes = order.bytes;
-    plan.payload = order.notification;
+    plan.setNotification(order.notification);
     send(order.peer, std::move(plan), nextRail_.load(std::memory_order_relaxed));
   }
   share(transfer, SIZE_MAX);
@@ -225,7 +225,7 @@ void TransferEngine::received(Message message) {
   if (header.kind == Kind::kRead) return peerRead(*offer, header);
   if (header.kind != Kind::kPlan) return;
   const std::lock_guard<std::mutex> lock(planMutex_);  // a plan may arrive twice
-  if (offer->planned(header.round, header.count, header.bytes, std::move(message.payload))) {
+  if (offer->planned(header.round, header.count, header.bytes, message.takeNotification())) {
     complete(*offer);
   }
 }
@@ -256,7 +256,7 @@ void TransferEngine::tellCopied(Transfer& transfer) {
   message.header.offer = order.offer;
   message.header.round = transfer.round();
   message.header.bytes = order.bytes;
-  message.payload = order.notification;
+  message.setNotification(order.notification);
   send(order.peer, std::move(message), transfer.lastRail());
 }
 

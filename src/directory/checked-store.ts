@@ -20,13 +20,25 @@ export class CheckedStore implements DirectoryStore {
     }
   }
 
-  /** @param timeout the milliseconds until the call rejects. It may still be carried out. */
-  put(group: string, entry: StoredEntry, timeout = TIMEOUT): Promise<void> {
-    return limited('put', async () => this.#store.put(group, entry), timeout);
+  put(group: string, entry: StoredEntry): Promise<void> {
+    return limited('put', async () => this.#store.put(group, entry));
   }
 
-  remove(group: string, id: string): Promise<void> {
-    return limited('remove', async () => this.#store.remove(group, id));
+  /**
+   * Resolves to false if another writer has written an entry with the same id.
+   *
+   * @param timeout the milliseconds until the call rejects. It may still be carried out.
+   */
+  renew(group: string, entry: StoredEntry, timeout = TIMEOUT): Promise<boolean> {
+    const renewed = async () =>
+      this.#store.renew === undefined
+        ? this.#store.put(group, entry).then(() => true)
+        : this.#store.renew(group, entry);
+    return limited('renew', renewed, timeout);
+  }
+
+  remove(group: string, id: string, entry: StoredEntry): Promise<void> {
+    return limited('remove', async () => this.#store.remove(group, id, entry));
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {

@@ -8,6 +8,7 @@ export interface EtcdKey {
   readonly key: string;
   readonly value?: string;
   readonly lease?: string;
+  readonly mod_revision?: string;
 }
 
 /** The first key, and the key after the last one, in base64. */

@@ -3,7 +3,7 @@ import { invalidArgType, invalidArgValue } from '../base/errors.js';
 import { isArray } from '../base/objects.js';
 import { bytes, EtcdClient, textOf } from './etcd-client.js';
 import { type EtcdKey, type EtcdRange, eachKey } from './etcd-range.js';
-import { entryOf, recordOf } from './records.js';
+import { entryOf, isOfAnother, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
 
@@ -82,16 +82,49 @@ class EtcdStore implements DirectoryStore {
   }
 
   async put(group: string, entry: StoredEntry): Promise<void> {
+    const { key, record, lease } = await this.#leased(group, entry);
+    await this.#client.call('kv/put', { key: bytes(key), value: bytes(record), lease: lease.id });
+  }
+
+  async renew(group: string, entry: StoredEntry): Promise<boolean> {
+    const { key, record, lease, timeout } = await this.#leased(group, entry);
+    // Keys may be deleted or changed while their leases live.
+    const { kvs = [] } = await this.#client.call<{ kvs?: readonly EtcdKey[] }>(
+      'kv/range',
+      { key: bytes(key) },
+      timeout,
+    );
+    const [found] = kvs;
+    const text = found === undefined ? undefined : textOf(found.value);
+    if (text !== undefined && isOfAnother(text, entry)) return false;
+    if (text === record && found?.lease === lease.id) return true;
+    const value = { key: bytes(key), value: bytes(record), lease: lease.id };
+    const revision = found?.mod_revision ?? '0'; // 0: there is no such key
+    return this.#change(
+      { key: bytes(key), target: 'MOD', mod_revision: revision },
+      { request_put: value },
+    );
+  }
+
+  /** The lease of an entry, which it renews or makes. */
+  async #leased(group: string, entry: StoredEntry) {
     const key = this.#keyOf(group, entry.id);
     const seconds = Math.ceil(entry.ttl / 1000);
-    const record = recordOf(entry);
     const known = this.#leases.get(key);
     const timeout = known === undefined ? undefined : timeoutWithin(known);
     const isLeased = known?.seconds === seconds && (await this.#renew(known, timeout));
     const lease = isLeased ? known : await this.#grant(seconds);
     this.#leases.set(key, lease);
-    if (isLeased && (await this.#has(key, record, lease, timeout))) return;
-    await this.#client.call('kv/put', { key: bytes(key), value: bytes(record), lease: lease.id });
+    return { key, record: recordOf(entry), lease, timeout: isLeased ? timeout : undefined };
+  }
+
+  /** Returns false if the key is not as it should be. */
+  async #change(compare: object, request: object): Promise<boolean> {
+    const { succeeded = false } = await this.#client.call<{ succeeded?: boolean }>('kv/txn', {
+      compare: [{ result: 'EQUAL', ...compare }],
+      success: [request],
+    });
+    return succeeded;
   }
 
   async #grant(seconds: number): Promise<Lease> {
@@ -115,26 +148,12 @@ class EtcdStore implements DirectoryStore {
     return isLiving;
   }
 
-  /** Whether etcd has an entry under its lease. Keys may be deleted or changed while their leases live. */
-  async #has(
-    key: string,
-    record: string,
-    lease: Lease,
-    timeout: number | undefined,
-  ): Promise<boolean> {
-    const { kvs = [] } = await this.#client.call<{ kvs?: readonly EtcdKey[] }>(
-      'kv/range',
-      { key: bytes(key) },
-      timeout,
-    );
-    return kvs[0]?.lease === lease.id && textOf(kvs[0].value) === record;
-  }
-
-  async remove(group: string, id: string): Promise<void> {
+  async remove(group: string, id: string, entry: StoredEntry): Promise<void> {
     const key = this.#keyOf(group, id);
     const lease = this.#leases.get(key);
     this.#leases.delete(key);
-    await this.#client.call('kv/deleterange', { key: bytes(key) });
+    const written = { key: bytes(key), target: 'VALUE', value: bytes(recordOf(entry)) };
+    await this.#change(written, { request_delete_range: { key: bytes(key) } });
     // The lease keeps nothing any more. It would end by itself, too.
     if (lease !== undefined) {
       await this.#client.call('lease/revoke', { ID: lease.id }).catch(() => {});

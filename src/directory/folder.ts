@@ -4,7 +4,7 @@ import { lstat, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:f
 import { join } from 'node:path';
 import { checkText } from '../base/checks.js';
 import { isName } from '../base/directory.js';
-import { entryOf, MAX_RECORD, recordOf } from './records.js';
+import { entryOf, isOfAnother, MAX_RECORD, recordOf } from './records.js';
 import type { DirectoryStore, StoredEntry } from './store.js';
 import { StoredDirectory, type StoredDirectoryOptions } from './stored-directory.js';
 
@@ -64,9 +64,17 @@ class FolderStore implements DirectoryStore {
     }
   }
 
-  async remove(group: string, id: string): Promise<void> {
+  async renew(group: string, entry: StoredEntry): Promise<boolean> {
+    const text = await ifThere(textOf(join(this.#folder, group, entry.id)));
+    if (text !== undefined && isOfAnother(text, entry)) return false;
+    await this.put(group, entry);
+    return true;
+  }
+
+  async remove(group: string, id: string, entry: StoredEntry): Promise<void> {
     await stat(this.#folder);
-    await rm(join(this.#folder, group, id), { force: true });
+    const path = join(this.#folder, group, id);
+    if ((await ifThere(textOf(path))) === recordOf(entry)) await rm(path, { force: true });
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {

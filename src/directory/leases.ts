@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Deferred } from '../base/deferred.js';
 import { Outage } from '../base/outage.js';
 import { Pause } from '../base/pause.js';
@@ -19,6 +20,7 @@ export class Lease {
   readonly #pause = new Pause();
   readonly #outage: Outage;
   #isStopped = false;
+  #isReplaced = false;
   // When the last renewal began that has succeeded, and whether the last one has failed.
   #renewed = performance.now();
   #isFailing = false;
@@ -28,6 +30,11 @@ export class Lease {
     this.group = group;
     this.entry = entry;
     this.#outage = new Outage(`renew the entry ${entry.id} of ${group} in ${store.name}`);
+  }
+
+  /** Whether another writer has written an entry with the same id. */
+  get isReplaced(): boolean {
+    return this.#isReplaced;
   }
 
   stop(): void {
@@ -41,7 +48,7 @@ export class Lease {
    * makes one.
    */
   async isRenewed(time: number): Promise<boolean> {
-    if (this.#isFailing || this.#isStopped) return !this.#isFailing;
+    if (this.#isFailing || this.#isStopped || this.#isReplaced) return !this.#isFailing;
     if (performance.now() - this.#renewed > time) await this.renewNow();
     return !this.#isFailing;
   }
@@ -62,7 +69,7 @@ export class Lease {
       if (this.#isStopped) return;
       const began = performance.now();
       try {
-        await store.put(this.group, this.entry, timeout);
+        this.#isReplaced = !(await store.renew(this.group, this.entry, timeout));
         this.#outage.isOver();
         this.#renewed = began;
         this.#isFailing = false;
@@ -74,6 +81,7 @@ export class Lease {
       }
       this.#next?.resolve();
       this.#next = undefined;
+      if (this.#isReplaced) return;
     }
   }
 }
@@ -81,6 +89,7 @@ export class Lease {
 /** The entries that this process has published. */
 export class Leases {
   readonly #store: CheckedStore;
+  readonly #writer = randomBytes(8).toString('hex');
   readonly #leases = new Map<string, Lease>();
   // The last call of each entry that has not ended. The store gets the calls of an entry one after the other.
   readonly #last = new Map<string, Promise<void>>();
@@ -89,17 +98,24 @@ export class Leases {
     this.#store = store;
   }
 
-  async publish(group: string, entry: StoredEntry): Promise<void> {
+  async publish(group: string, published: StoredEntry): Promise<void> {
+    const entry = { ...published, writer: this.#writer };
     const key = `${group}/${entry.id}`;
     const lease = new Lease(this.#store, group, entry);
     const previous = this.#leases.get(key);
     this.#leases.set(key, lease);
-    const published = this.#next(key, previous, () => this.#store.put(group, entry));
-    lease.ended = published.then(() => lease.renew(this.#store)).catch(() => {});
-    try {
-      await published;
-    } catch (error) {
+    const forget = () => {
       if (this.#leases.get(key) === lease) this.#leases.delete(key);
+    };
+    const written = this.#next(key, previous, () => this.#store.put(group, entry));
+    lease.ended = written
+      .then(() => lease.renew(this.#store))
+      .then(() => lease.isReplaced && forget())
+      .catch(() => {});
+    try {
+      await written;
+    } catch (error) {
+      forget();
       throw error;
     }
   }
@@ -109,7 +125,7 @@ export class Leases {
     const lease = this.#leases.get(key);
     if (lease === undefined) return;
     this.#leases.delete(key);
-    await this.#next(key, lease, () => this.#store.remove(group, id));
+    await this.#next(key, lease, () => this.#store.remove(group, id, lease.entry));
   }
 
   /** The leases of a group that are published, by the ids of their entries. */

@@ -33,7 +33,9 @@ export class OwnEntries {
     }
     const entries = this.#groups.get(url.slice(PATH.length)) ?? new Map();
     const text = JSON.stringify(
-      Object.fromEntries([...entries.values()].map(({ id, ...record }) => [id, record])),
+      Object.fromEntries(
+        [...entries.values()].map(({ id, address, ttl }) => [id, { address, ttl }]),
+      ),
     );
     response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     return true;

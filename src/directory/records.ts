@@ -20,7 +20,18 @@ export class TooLongError extends Error {
   }
 }
 
-export const recordOf = ({ address, ttl }: StoredEntry): string => JSON.stringify({ address, ttl });
+export const recordOf = ({ address, ttl, writer }: StoredEntry): string =>
+  JSON.stringify({ address, ttl, writer });
+
+/** Whether a record is that of an entry by another writer. What has no writer is damage, which its owner repairs. */
+export function isOfAnother(record: string, { writer }: StoredEntry): boolean {
+  try {
+    const { writer: other } = Object(JSON.parse(record));
+    return typeof other === 'string' && other !== writer;
+  } catch {
+    return false;
+  }
+}
 
 /** The entry of a record: an object, or its JSON. Undefined, with a warning, if the record is malformed. */
 export function entryOf(

@@ -46,13 +46,23 @@ end
 local changes = #ended`;
 const TELL = `
 if changes > 0 then redis.call('PUBLISH', ARGV[1], '') end`;
-const PUT = `${SWEEP}
+const WRITE = `
 if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[3] then changes = changes + 1 end
 redis.call('ZADD', KEYS[1], now + ARGV[4], ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])${TELL}`;
+const PUT = SWEEP + WRITE;
+// Another record with a writer is that of another one. What has no writer is damage, which its owner repairs.
+const RENEW = `${SWEEP}
+local record = redis.call('HGET', KEYS[2], ARGV[2])
+if record and record ~= ARGV[3] and string.find(record, '"writer":', 1, true) then${TELL}
+  return 0
+end${WRITE}
+return 1`;
 const REMOVE = `${SWEEP}
-changes = changes + redis.call('ZREM', KEYS[1], ARGV[2])
-redis.call('HDEL', KEYS[2], ARGV[2])${TELL}`;
+if redis.call('HGET', KEYS[2], ARGV[2]) == ARGV[3] then
+  changes = changes + redis.call('ZREM', KEYS[1], ARGV[2])
+  redis.call('HDEL', KEYS[2], ARGV[2])
+end${TELL}`;
 // An entry is a record with a lease. ARGV[2] is the maximum size of a record: larger ones stay where they are. ARGV[3] is
 // that of all records in the answer: instead of those after them, it has their sizes. Redis answers nobody else meanwhile.
 const LIST = `${SWEEP}${TELL}
@@ -100,12 +110,19 @@ class RedisStore implements DirectoryStore {
   }
 
   async put(group: string, entry: StoredEntry): Promise<void> {
-    const ttl = String(Math.ceil(entry.ttl));
-    await this.#run(PUT, group, entry.id, recordOf(entry), ttl);
+    await this.#write(PUT, group, entry);
   }
 
-  async remove(group: string, id: string): Promise<void> {
-    await this.#run(REMOVE, group, id);
+  async renew(group: string, entry: StoredEntry): Promise<boolean> {
+    return (await this.#write(RENEW, group, entry)) === 1;
+  }
+
+  #write(script: string, group: string, entry: StoredEntry): Promise<unknown> {
+    return this.#run(script, group, entry.id, recordOf(entry), String(Math.ceil(entry.ttl)));
+  }
+
+  async remove(group: string, id: string, entry: StoredEntry): Promise<void> {
+    await this.#run(REMOVE, group, id, recordOf(entry));
   }
 
   async list(group: string): Promise<readonly StoredEntry[]> {

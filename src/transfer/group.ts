@@ -44,6 +44,9 @@ export class Group {
     }
     for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, engine);
     const members = [self, ...peers.map(({ identity }) => identity)];
+    if (peers.some(({ identity }) => identity === self)) {
+      throw invalidArgValue('peers', 'has this engine, which is a member of each of its groups');
+    }
     if (new Set(members).size < members.length) {
       throw invalidArgValue('peers', 'has a peer twice');
     }

@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+import { markAsUntransferable } from 'node:worker_threads';
 import {
   checkByteLength,
   checkBytes,
@@ -104,7 +106,10 @@ export async function allocateMemory(
   const on = chosen(rails, nics);
   if (engine !== undefined) {
     const file = native.transferAllocate(engine, allocation);
-    if (file !== undefined) return { ...(await onEach(on, file.buffer)), file };
+    if (file !== undefined) {
+      keepHere(file.buffer);
+      return { ...(await onEach(on, file.buffer)), file };
+    }
   }
   const first = on.findIndex((rail) => rail !== undefined);
   const started = performance.now();
@@ -112,6 +117,7 @@ export async function allocateMemory(
   const how = { hugePages, shared, ...(numaNode !== undefined && { numaNode }) };
   const region = await (on[first] as Rail).domain.allocate(length, ACCESS, how);
   const took = performance.now() - started;
+  keepHere(region.buffer);
   try {
     const others = await onEach(on.with(first, undefined), region.bytes);
     return { regions: others.regions.with(first, region), took: others.took.with(first, took) };
@@ -119,6 +125,11 @@ export async function allocateMemory(
     await region.close();
     throw error;
   }
+}
+
+// A thread that got the ArrayBuffer would share memory that is not shared, and that a pool gives to others. This takes 1 us.
+function keepHere(buffer: ArrayBufferLike): void {
+  if (!types.isSharedArrayBuffer(buffer)) markAsUntransferable(buffer);
 }
 
 /** Checks options of allocateMemory(). */

@@ -66,6 +66,32 @@ export function contract(kind: string, ttl: number, start: () => Promise<Service
       if (!isLocal) expect(await a.lookup(group)).toEqual([]);
     });
 
+    test('a writer whose entry another one has replaced neither removes nor renews it', async (context) => {
+      const { at, group } = prepared(context);
+      const [old, now, other] = [at(1), at(2), at(3)];
+      const entry = { id: 'one', address: 'new' };
+      // The same address, too: that of a program that was started again.
+      for (const address of ['old', 'new']) {
+        await old.publish(group, { id: 'one', address }, { ttl });
+        await now.publish(group, entry, { ttl });
+        await old.withdraw(group, 'one');
+        expect(await other.lookup(group)).toEqual([entry]);
+        await now.withdraw(group, 'one');
+      }
+      if (isLocal) return; // each pod has its own entries
+      await old.publish(group, { id: 'one', address: 'old' }, { ttl });
+      await now.publish(group, entry, { ttl });
+      const seen = new Set<string>();
+      for (const until = performance.now() + ttl; performance.now() < until; ) {
+        for (const { address } of await other.lookup(group)) seen.add(address);
+        await new Promise((resolve) => setTimeout(resolve, ttl / 20));
+      }
+      expect([...seen]).toEqual(['new']);
+      await now.withdraw(group, 'one');
+      await new Promise((resolve) => setTimeout(resolve, ttl / 2));
+      expect(await other.lookup(group)).toEqual([]);
+    });
+
     test('the entry of a killed process ends with its lease', async (context) => {
       const { at, making, group } = prepared(context);
       const watch = at(1).watch(group);

@@ -118,5 +118,14 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
   });
 });
 
+test('the engine itself and a peer twice are refused, each with its reason', async () => {
+  const [one, two] = await members('shm');
+  const [peer] = one?.group.peers ?? [];
+  const self = await one?.engine.peer(String(one.engine.address));
+  expect(() => one?.engine.group([self as never])).toThrow(/has this engine, which is a member/);
+  expect(() => one?.engine.group([peer, peer] as never)).toThrow(/has a peer twice/);
+  expect(two?.group.peers.length).toBe(MEMBERS - 1);
+});
+
 test('a barrier that is refused does not keep the process alive', () =>
   runCleanly('transfer-alive', ['refused barrier'], { stdout: 'refused barrier' }));

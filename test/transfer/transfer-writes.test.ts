@@ -141,6 +141,24 @@ describe.each(some)('%s, %i rails', (provider, nics) => {
     expect(String(notification)).toBe('etag 7');
   });
 
+  test('an empty notification arrives as 0 bytes', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const from = await a.allocate(4096);
+    const into = await b.allocate(4096);
+    const offer = await into.offer({ access: 'write', to: toA, repeat: true });
+    const arrivals = offer[Symbol.asyncIterator]();
+    for (const notification of [new Uint8Array(), undefined]) {
+      const offered = await into.offer({ access: 'write', to: toA });
+      await toB.write(from, offered.token, notification && { notification });
+      expect((await offered.arrived).notification?.length).toBe(notification?.length);
+    }
+    const transfer = toB.write(from, offer.token, { notification: new Uint8Array() });
+    await transfer;
+    expect((await arrivals.next()).value.notification.length).toBe(0);
+    await transfer.repeat();
+    expect((await arrivals.next()).value.notification.length).toBe(0);
+  });
+
   test('100 transfers at once go to their own memory', async () => {
     const { a, b, toA, toB } = await enginePair({ provider, nics, maxTransfers: 16 });
     const size = 40_000;
