@@ -1,13 +1,5 @@
 // The folder of an object store: objects are its regular files, two levels or more below.
-import {
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  renameSync,
-  rmdirSync,
-  unlinkSync,
-} from 'node:fs';
+import { constants, existsSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
@@ -102,7 +94,7 @@ export class ObjectFolder {
   checkBucket(bucket: string): void {
     const fd = this.openFolder(bucket, '');
     if (fd === undefined) throw new ObjectError('NoSuchBucket');
-    closeSync(fd);
+    native.closeDescriptor(fd);
   }
 
   /** A descriptor of a folder in a bucket, which the caller closes. Undefined if there is none. */
@@ -192,7 +184,7 @@ export class ObjectFolder {
 
   #isMissing(path: string): boolean {
     const fd = native.storageFolder(this.#fd, path, false);
-    if (fd >= 0) closeSync(fd);
+    if (fd >= 0) native.closeDescriptor(fd);
     return fd === ENOENT;
   }
 
@@ -207,7 +199,7 @@ export class ObjectFolder {
       try {
         await syncFolder(inFolder(fd, '.'));
       } finally {
-        closeSync(fd);
+        native.closeDescriptor(fd);
       }
     }
   }
@@ -239,7 +231,7 @@ export class ObjectFolder {
       if (version === undefined) return;
       unlinkSync(path);
     } finally {
-      closeSync(below);
+      native.closeDescriptor(below);
     }
     let isEmpty = true;
     while (folder !== '' && isEmpty) {
@@ -261,7 +253,7 @@ export class ObjectFolder {
     } catch {
       return false;
     } finally {
-      if (fd !== undefined) closeSync(fd);
+      if (fd !== undefined) native.closeDescriptor(fd);
     }
   }
 }

@@ -1,5 +1,5 @@
 // GET, HEAD, PUT and DELETE of an object.
-import { closeSync } from 'node:fs';
+import { native } from '../contract/native.js';
 import type { Arriving } from './arriving.js';
 import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
@@ -105,7 +105,7 @@ async function getFor(
     isSent = true;
     return { status, fields: answer, body: { fd: object.fd, start, end } };
   } finally {
-    if (object.fd >= 0 && !isSent) closeSync(object.fd);
+    if (object.fd >= 0 && !isSent) native.closeDescriptor(object.fd);
   }
 }
 

@@ -1,5 +1,5 @@
 // Folders that are open, and the files in them by their names.
-import { closeSync, constants, lstatSync, statSync } from 'node:fs';
+import { constants, lstatSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { errnoByCode } from '../base/error-codes.js';
 import { FabricError } from '../base/errors.js';
@@ -38,7 +38,7 @@ export function withFolder<T>(
   try {
     return use(fd);
   } finally {
-    closeSync(fd);
+    native.closeDescriptor(fd);
   }
 }
 
