@@ -1,7 +1,7 @@
 // The files of an object store that are no objects: those that may become objects, and multipart uploads.
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { inFolder } from './open-folders.js';
@@ -9,10 +9,15 @@ import { ifPresent, isAbsent, systemError } from './system-errors.js';
 
 /** The folder of these files. No bucket has such a name. */
 const OWN = '.libfabric';
-const TEMPORARY = `${OWN}/temporary`;
+const FOLDERS = [OWN, `${OWN}/temporary`, `${OWN}/uploads`];
 
 const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
 const ENOENT = -2;
+/** The names that the server gives to these files, and the ids of uploads. */
+const NAME = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** Whether the server has given such a name. */
+export const isOwnName = (name: string): boolean => NAME.test(name);
 
 /** A file that becomes an object, or disappears. */
 export interface NewFile {
@@ -25,9 +30,10 @@ export const lostOwn = (cause: unknown): ObjectError => new ObjectError('Interna
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** The names in a folder. None if there is no such folder. */
-export async function namesIn(path: string): Promise<string[]> {
-  return (await ifPresent(readdir(path))) ?? [];
+/** An entry that was found among these files. Its path follows no link, also if somebody replaces a folder meanwhile. */
+interface OldEntry {
+  readonly path: string;
+  readonly isFolder: boolean;
 }
 
 export class OwnFiles {
@@ -47,7 +53,7 @@ export class OwnFiles {
 
   /** Makes the folders of these files. It follows no symbolic link. */
   async makeFolders(): Promise<void> {
-    for (const path of [OWN, TEMPORARY].map((each) => inFolder(this.#root, each))) {
+    for (const path of FOLDERS.map((each) => inFolder(this.#root, each))) {
       await mkdir(path).catch((error) => {
         if (error.code !== 'EEXIST') throw error;
       });
@@ -122,13 +128,39 @@ export class OwnFiles {
   }
 
   /** Removes what servers that were killed have left behind. */
-  async removeStale(): Promise<void> {
-    const before = Date.now() - STALE;
-    for (const name of await namesIn(this.at('temporary'))) {
-      if (this.#making.has(name)) continue;
-      const path = this.at(`temporary/${name}`);
-      const stats = await ifPresent(stat(path)); // it may be removed since
-      if (stats && stats.mtimeMs < before) await rm(path, { recursive: true, force: true });
+  removeStale(): Promise<void> {
+    const remove = ({ path }: OldEntry) => rm(path, { recursive: true, force: true });
+    return this.#removeOld('temporary', Date.now() - STALE, this.#making, remove);
+  }
+
+  /** Removes the uploads that were not changed since a time, in milliseconds since 1970. @param used the ids of those that stay. */
+  removeOldUploads(before: number, used: { has(id: string): boolean }): Promise<void> {
+    const remove = async ({ path, isFolder }: OldEntry) => {
+      if (isFolder) await this.removeFolder(path);
+    };
+    return this.#removeOld('uploads', before, used, remove);
+  }
+
+  // Whatever else is there is not the server's.
+  async #removeOld(
+    folder: 'temporary' | 'uploads',
+    before: number,
+    used: { has(name: string): boolean },
+    remove: (entry: OldEntry) => Promise<void>,
+  ): Promise<void> {
+    const fd = native.storageFolder(this.#root, `${OWN}/${folder}`, false);
+    if (isAbsent(fd)) return;
+    if (fd < 0) throw systemError(fd);
+    try {
+      for (const name of await readdir(inFolder(fd, '.'))) {
+        if (!isOwnName(name) || used.has(name)) continue;
+        const path = inFolder(fd, name);
+        const stats = await ifPresent(lstat(path)); // it may be removed since
+        if (stats && stats.mtimeMs < before && !used.has(name))
+          await remove({ path, isFolder: stats.isDirectory() });
+      }
+    } finally {
+      native.closeDescriptor(fd);
     }
   }
 }

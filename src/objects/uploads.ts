@@ -1,12 +1,13 @@
 // Multipart uploads: each has a folder of the store with a file for each part, until it is completed, aborted or too old.
 import { randomUUID } from 'node:crypto';
-import { closeSync, lstatSync, renameSync } from 'node:fs';
-import { type FileHandle, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { lstatSync, renameSync } from 'node:fs';
+import { type FileHandle, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
+import { native } from '../contract/native.js';
 import { CombinedCrc, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
-import { type NewFile, namesIn } from './own-files.js';
+import { isOwnName, type NewFile } from './own-files.js';
 import type { S3Algorithm, UploadChecksums } from './s3-checksums.js';
 import { storedChecksums, storedText } from './stored-checksums.js';
 import { ifPresent } from './system-errors.js';
@@ -14,7 +15,6 @@ import type { Upload } from './upload-body.js';
 import { etagOf } from './versions.js';
 import type { ListedPart } from './xml.js';
 
-const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const COPY = 1024 * 1024; // bytes at once
 
 /** The object that an upload becomes. */
@@ -54,7 +54,7 @@ export class Uploads {
     const id = randomUUID();
     const { own } = this.#folder;
     const path = own.at(nameOf(id));
-    await own.make(() => mkdir(path, { recursive: true }));
+    await own.make(() => mkdir(path));
     try {
       await writeFile(`${path}/target`, JSON.stringify(target));
     } catch (error) {
@@ -66,7 +66,7 @@ export class Uploads {
 
   /** The path of the folder of an upload, and the checksums that it was created for. */
   async #find(id: string, { bucket, key }: UploadTarget) {
-    if (!ID.test(id)) throw new ObjectError('NoSuchUpload');
+    if (!isOwnName(id)) throw new ObjectError('NoSuchUpload');
     const path = this.#folder.own.at(nameOf(id));
     const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
     const target = text === undefined ? undefined : JSON.parse(text);
@@ -162,7 +162,7 @@ export class Uploads {
         for (const [algorithm, values] of checksums) values.push(await checksumOf(algorithm));
         await append(part, into, size);
       } finally {
-        if (part.fd >= 0) closeSync(part.fd);
+        if (part.fd >= 0) native.closeDescriptor(part.fd);
       }
       size += part.size;
       const crc = stored.get('crc64nvme');
@@ -179,7 +179,7 @@ export class Uploads {
   ): Promise<OpenObject> {
     const part = await this.#folder.own.open(`${nameOf(id)}/${number}`);
     if (part && etag.replaceAll('"', '') === etagOf(part).replaceAll('"', '')) return part;
-    if (part && part.fd >= 0) closeSync(part.fd);
+    if (part && part.fd >= 0) native.closeDescriptor(part.fd);
     await this.#find(id, target); // another completion may have removed it
     const detail = `part ${number} is missing, or has another ETag`;
     throw new ObjectError('InvalidPart', { detail });
@@ -203,16 +203,9 @@ export class Uploads {
   }
 
   /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
-  async removeExpired(before: number): Promise<void> {
-    const folder = this.#folder.own.at('uploads');
-    for (const id of await namesIn(folder)) {
-      if (this.#used.has(id)) continue;
-      const path = `${folder}/${id}`;
-      const stats = await ifPresent(stat(path)); // it may be removed since
-      // A part that gets its name changes the time of the folder.
-      if (stats && stats.mtimeMs < before && !this.#used.has(id))
-        await this.#folder.own.removeFolder(path);
-    }
+  removeExpired(before: number): Promise<void> {
+    // A part that gets its name changes the time of the folder.
+    return this.#folder.own.removeOldUploads(before, this.#used);
   }
 }
 
