@@ -128,7 +128,7 @@ export async function putObject(
   const { fields } = request;
   if (fields[COPY] !== undefined) throw new ObjectError('NotImplemented', { detail: COPY });
   const check = (replaced: Version | undefined) => checkChange(fields, replaced);
-  folder.checkReplace(bucket, key, check); // before the bytes travel
+  await folder.checkReplace(bucket, key, check); // before the bytes travel
   const file = await folder.own.create();
   try {
     const upload = await receiveUpload(request, file, fabric);

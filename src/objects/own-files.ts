@@ -1,6 +1,6 @@
 // The files of an object store that are no objects: those that may become objects, and multipart uploads.
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
@@ -30,10 +30,11 @@ export const lostOwn = (cause: unknown): ObjectError => new ObjectError('Interna
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** An entry that was found among these files. Its path follows no link, also if somebody replaces a folder meanwhile. */
-interface OldEntry {
+/** An entry among these files. Its path follows no link, also if somebody replaces a folder meanwhile. */
+interface OwnEntry {
+  readonly name: string;
   readonly path: string;
-  readonly isFolder: boolean;
+  readonly stats: Stats;
 }
 
 export class OwnFiles {
@@ -128,36 +129,30 @@ export class OwnFiles {
   }
 
   /** Removes what servers that were killed have left behind. */
-  removeStale(): Promise<void> {
-    const remove = ({ path }: OldEntry) => rm(path, { recursive: true, force: true });
-    return this.#removeOld('temporary', Date.now() - STALE, this.#making, remove);
+  async removeStale(): Promise<void> {
+    const before = Date.now() - STALE;
+    for await (const { name, path, stats } of this.#entriesOf('temporary'))
+      if (stats.mtimeMs < before && !this.#making.has(name))
+        await rm(path, { recursive: true, force: true });
   }
 
-  /** Removes the uploads that were not changed since a time, in milliseconds since 1970. @param used the ids of those that stay. */
-  removeOldUploads(before: number, used: { has(id: string): boolean }): Promise<void> {
-    const remove = async ({ path, isFolder }: OldEntry) => {
-      if (isFolder) await this.removeFolder(path);
-    };
-    return this.#removeOld('uploads', before, used, remove);
+  /** The uploads. The path of each is one until the next one is asked for. */
+  async *uploads(): AsyncGenerator<OwnEntry> {
+    for await (const entry of this.#entriesOf('uploads'))
+      if (entry.stats.isDirectory()) yield entry;
   }
 
   // Whatever else is there is not the server's.
-  async #removeOld(
-    folder: 'temporary' | 'uploads',
-    before: number,
-    used: { has(name: string): boolean },
-    remove: (entry: OldEntry) => Promise<void>,
-  ): Promise<void> {
+  async *#entriesOf(folder: 'temporary' | 'uploads'): AsyncGenerator<OwnEntry> {
     const fd = native.storageFolder(this.#root, `${OWN}/${folder}`, false);
     if (isAbsent(fd)) return;
     if (fd < 0) throw systemError(fd);
     try {
       for (const name of await readdir(inFolder(fd, '.'))) {
-        if (!isOwnName(name) || used.has(name)) continue;
+        if (!isOwnName(name)) continue;
         const path = inFolder(fd, name);
         const stats = await ifPresent(lstat(path)); // it may be removed since
-        if (stats && stats.mtimeMs < before && !used.has(name))
-          await remove({ path, isFolder: stats.isDirectory() });
+        if (stats) yield { name, path, stats };
       }
     } finally {
       native.closeDescriptor(fd);

@@ -171,7 +171,7 @@ export class ObjectService {
       const other = OTHERS.find((name) => query.has(name));
       if (other) throw new ObjectError('NotImplemented', { detail: `'?${other}'` });
     }
-    if (key === '') return bucketRequest(request, target, this.#store);
+    if (key === '') return bucketRequest(request, target, this.#store, this.#uploads);
     switch (request.method) {
       case 'GET':
       case 'HEAD':

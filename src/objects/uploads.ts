@@ -45,6 +45,8 @@ export class Uploads {
   /** How many requests use each upload. */
   readonly #used = new Map<string, number>();
 
+  readonly #creating = new Set<{ readonly bucket: string; isLost: boolean }>();
+
   constructor(folder: ObjectFolder) {
     this.#folder = folder;
   }
@@ -55,11 +57,17 @@ export class Uploads {
     const { own } = this.#folder;
     const path = own.at(nameOf(id));
     await own.make(() => mkdir(path));
+    const creating = { bucket, isLost: false };
+    this.#creating.add(creating);
     try {
       await writeFile(`${path}/target`, JSON.stringify(target));
+      this.#folder.checkBucket(bucket);
+      if (creating.isLost) throw new ObjectError('NoSuchBucket');
     } catch (error) {
       await rm(path, { recursive: true, force: true });
       throw error;
+    } finally {
+      this.#creating.delete(creating);
     }
     return id;
   }
@@ -68,10 +76,9 @@ export class Uploads {
   async #find(id: string, { bucket, key }: UploadTarget) {
     if (!isOwnName(id)) throw new ObjectError('NoSuchUpload');
     const path = this.#folder.own.at(nameOf(id));
-    const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
-    const target = text === undefined ? undefined : JSON.parse(text);
+    const target = await targetIn(path);
     if (target?.bucket !== bucket || target?.key !== key) throw new ObjectError('NoSuchUpload');
-    return { path, checksums: (target as StoredUpload).checksums };
+    return { path, checksums: target.checksums };
   }
 
   /** Keeps an upload while a part arrives, however long that takes. `work` gets the checksums that it was created for. */
@@ -203,9 +210,31 @@ export class Uploads {
   }
 
   /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
-  removeExpired(before: number): Promise<void> {
+  async removeExpired(before: number): Promise<void> {
+    const { own } = this.#folder;
     // A part that gets its name changes the time of the folder.
-    return this.#folder.own.removeOldUploads(before, this.#used);
+    for await (const { name, path, stats } of own.uploads())
+      if (stats.mtimeMs < before && !this.#used.has(name)) await own.removeFolder(path);
+  }
+
+  /** Ends the uploads of a bucket that was removed: they are not those of a later bucket with its name. */
+  async endAll(bucket: string): Promise<void> {
+    for (const creating of this.#creating) if (creating.bucket === bucket) creating.isLost = true;
+    const { own } = this.#folder;
+    for await (const { path } of own.uploads()) {
+      const target = await targetIn(path);
+      if (target?.bucket === bucket) await own.removeFolder(path);
+    }
+  }
+}
+
+/** What an upload in a folder was created for. Undefined if there is none. */
+async function targetIn(path: string): Promise<StoredUpload | undefined> {
+  const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined; // its creation has not ended
   }
 }
 
