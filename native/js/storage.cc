@@ -1,6 +1,8 @@
 // Files of object stores, and checksums: native/storage/.
 #include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -123,6 +125,13 @@ Napi::Value storageFolder(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), fd);
 }
 
+// closeDescriptor(fd): 0 | -errno
+Napi::Value closeDescriptor(const Napi::CallbackInfo& args) {
+  // close(2) has released the descriptor also if it fails.
+  const int result = close(descriptorFromJs(args[0], "fd"));
+  return Napi::Number::New(args.Env(), result == 0 ? 0 : -errno);
+}
+
 // storageSetChecksum(fd, text): 0 | -errno
 Napi::Value storageSetChecksum(const Napi::CallbackInfo& args) {
   constexpr size_t kMost = 256;
@@ -219,6 +228,7 @@ void exportStorage(Napi::Object exports) {
   exportFunction<storageRead>(exports, "storageRead");
   exportFunction<storageReadNow>(exports, "storageReadNow");
   exportFunction<storageFolder>(exports, "storageFolder");
+  exportFunction<closeDescriptor>(exports, "closeDescriptor");
   exportFunction<storageSetChecksum>(exports, "storageSetChecksum");
   exportFunction<crc64OffLoop>(exports, "crc64");
   exportFunction<crc64Now>(exports, "crc64Now");

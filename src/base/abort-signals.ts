@@ -1,3 +1,4 @@
+import { Deferred } from './deferred.js';
 import { invalidArgType } from './errors.js';
 import { isRevoked } from './objects.js';
 
@@ -100,4 +101,17 @@ export function offAbort(signal: AbortSignal, call: () => void): void {
   if (watched.calls.size > 0) return;
   signal.removeEventListener('abort', watched.onAbort);
   signals.delete(signal);
+}
+
+/** What a promise brings, unless a signal aborts before: then rejects with its reason, and what comes later is dropped. */
+export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const ended = new Deferred<never>();
+  const abort = () => ended.reject(reasonOf(signal));
+  if (signal.aborted) abort();
+  else onAbort(signal, abort);
+  try {
+    return await Promise.race([ended.promise, promise]);
+  } finally {
+    offAbort(signal, abort);
+  }
 }

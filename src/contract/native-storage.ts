@@ -39,6 +39,11 @@ export interface NativeStorage {
   ): NativeObjectFile | number;
   /** A descriptor of a folder, for paths of /proc/self/fd. `create`: makes the folders that are missing. */
   storageFolder(root: number, path: string, create: boolean): number;
+  /**
+   * Closes a descriptor that native code has opened. closeSync() of node:fs warns in worker threads, which know only the
+   * descriptors that node:fs has opened.
+   */
+  closeDescriptor(fd: number): number;
   /** Stores a text beside the content of a file. */
   storageSetChecksum(fd: number, text: string): number;
   /** Continues a CRC-64/NVME. */

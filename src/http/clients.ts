@@ -1,10 +1,11 @@
 // The engines of the clients of a server, as strangers name them in their requests.
 import type { EventEmitter } from 'node:events';
+import { unlessAborted } from '../base/abort-signals.js';
 import { withoutContext } from '../base/async-context.js';
 import { countAsHandled } from '../base/cancellation.js';
 import { checkInteger, checkMilliseconds, namesOf } from '../base/checks.js';
 import { errnoByCode } from '../base/error-codes.js';
-import { FabricError } from '../base/errors.js';
+import { closed, FabricError } from '../base/errors.js';
 import type { Origin } from '../base/origin.js';
 import { TimeLimit } from '../base/time-limit.js';
 import type { Admit, RemoteEngine, TransferEngine } from '../transfer/index.js';
@@ -61,6 +62,7 @@ export class Clients {
   readonly #keep: number;
   readonly #max: number;
   readonly #admit: Admit | undefined;
+  readonly #ending = new AbortController();
   /** The one whose last request is the longest ago comes first. */
   readonly #met = new Map<RemoteEngine, Met>();
   /** The clients of each connection. */
@@ -100,7 +102,8 @@ export class Clients {
     ends: Ends = connection,
   ): Promise<Meeting> {
     const sender = { connection, source, admit: this.#admit };
-    const peer = await this.#engine.hold(this.#holder, address, sender);
+    const holding = this.#engine.hold(this.#holder, address, sender);
+    const peer = await unlessAborted(this.#ending.signal, holding);
     const met = this.#met.get(peer);
     if (met) this.#watch(ends, peer, met);
     let isDone = false;
@@ -150,6 +153,7 @@ export class Clients {
 
   // A stranger must not make us keep any number of engines.
   #makeRoom(): void {
+    this.#ending.signal.throwIfAborted();
     if (this.#met.size < this.#max) return;
     for (const [peer, met] of this.#met) {
       if (!isIdle(peer, met)) continue;
@@ -168,6 +172,11 @@ export class Clients {
     for (const ends of met?.connections ?? []) this.#clients.get(ends)?.delete(peer);
     this.#met.delete(peer);
     countAsHandled(peer.release(this.#holder)); // the engine may have closed
+  }
+
+  /** Meets nobody any more. What `admit` has not answered yet rejects with ERR_CLOSED, and its answer is dropped. */
+  end(): void {
+    this.#ending.abort(closed('the server'));
   }
 
   /** Forgets all. */

@@ -5,6 +5,7 @@ import { listPage } from './listing.js';
 import type { Store } from './object-requests.js';
 import { INLINED } from './protocol.js';
 import type { ObjectRequest, ObjectResponse } from './request.js';
+import type { Uploads } from './uploads.js';
 import { documentOf, type Elements, escaped } from './xml.js';
 
 const MOST = 1000; // keys and prefixes of a page, or buckets
@@ -39,6 +40,7 @@ export async function bucketRequest(
   { method }: ObjectRequest,
   target: Target,
   store: Store,
+  uploads: Uploads,
 ): Promise<ObjectResponse> {
   const { bucket, query } = target;
   const { folder } = store;
@@ -48,9 +50,11 @@ export async function bucketRequest(
       return { status: 200, fields: {} };
     case 'PUT':
       await folder.createBucket(bucket);
+      await uploads.endAll(bucket); // a program may have removed the one before
       return { status: 200, fields: { location: `/${bucket}` } };
     case 'DELETE':
       await folder.deleteBucket(bucket);
+      await uploads.endAll(bucket);
       return { status: 204, fields: {} };
     case 'GET':
       if (!query.has('location')) return listObjects(target, store);

@@ -1,7 +1,7 @@
 // A request that a channel brings, and the memory of its answer.
-import { closeSync } from 'node:fs';
 import { fileOf, readAll } from '../base/file-bytes.js';
 import type { Origin } from '../base/origin.js';
+import { native } from '../contract/native.js';
 import { PREFIX } from './channel.js';
 import { ObjectError } from './errors.js';
 import { MAX_ANSWER } from './link.js';
@@ -99,6 +99,6 @@ export async function bytesOf(
     if ((await readAll(fileOf(fd), bytes, start)) < length) throw shortened();
     return bytes;
   } finally {
-    closeSync(fd);
+    native.closeDescriptor(fd);
   }
 }

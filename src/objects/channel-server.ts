@@ -145,6 +145,7 @@ export class Channel {
   /** Calls that wait for memory. */
   #waiting = 0;
   #used = performance.now();
+  #isLeaving = false;
 
   constructor(
     service: ObjectService,
@@ -186,6 +187,8 @@ export class Channel {
 
   /** Ends a channel that is idle. Its client repeats requests that are on their way. */
   giveWay(): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
     this.#link.finish(encodeMessage(GIVES_WAY, [503, {}]), LEAVE);
   }
 
@@ -209,6 +212,11 @@ export class Channel {
     if (typeof method !== 'string' || typeof url !== 'string' || !areFields(fields))
       throw new ObjectError('InvalidArgument');
     if (this.#calls.has(id)) throw new ObjectError('InvalidArgument');
+    if (this.#isLeaving) return;
+    if (this.idle && this.#service.hasLostFabric) {
+      this.giveWay();
+      return;
+    }
     const request = new ChannelRequest(method, url, fields, body, this.#client);
     this.#calls.set(id, request);
     this.#used = performance.now();

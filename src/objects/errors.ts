@@ -4,6 +4,11 @@ import { startAtCaller } from '../base/errors.js';
 const KNOWN = {
   AccessDenied: [403, 'the request is not allowed', 'check the authorization of the request'],
   BadDigest: [400, 'the bytes do not match the checksum', 'send them again'],
+  BucketAlreadyExists: [
+    409,
+    'something that is no folder has the name of the bucket on the server',
+    'remove it there, or use another name',
+  ],
   BucketAlreadyOwnedByYou: [409, 'there is such a bucket', 'use it'],
   BucketNotEmpty: [409, 'the bucket has objects', 'delete them first'],
   EntityTooLarge: [400, 'the object is too large', 'use a multipart upload'],

@@ -58,8 +58,14 @@ export class ServerFabric {
     return this.#pool.size;
   }
 
+  /** Whether the program has closed the engine. Clients use HTTP then. */
+  get closed(): boolean {
+    return this.#engine.closed;
+  }
+
   /** Whether the engine may meet that of a client. It says so in the request. */
   async reaches({ fields, connection, source }: ObjectRequest): Promise<boolean> {
+    if (this.closed) return false;
     const address = fields[ADDRESS];
     if (address === undefined) return true; // a client of an earlier version
     try {
@@ -113,6 +119,11 @@ export class ServerFabric {
     if (grants.some((grant) => grant.access !== access || grant.length > this.piece))
       throw invalidToken(`a token must be for a ${access} of at most ${this.piece} bytes`);
     return { remote, grants, length: grants.reduce((sum, { length }) => sum + length, 0) };
+  }
+
+  /** Meets no client any more, and waits for no `admit` that does not answer. */
+  end(): void {
+    this.#clients.end();
   }
 
   /** Forgets the clients, and ends the pool. */

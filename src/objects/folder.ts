@@ -1,15 +1,8 @@
 // The folder of an object store: objects are its regular files, two levels or more below.
-import {
-  closeSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  renameSync,
-  rmdirSync,
-  unlinkSync,
-} from 'node:fs';
+import { constants, existsSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
+import { removeEmpty, removeFolders, removeFoldersIn } from './empty-folders.js';
 import { ObjectError } from './errors.js';
 import {
   type CheckVersion,
@@ -17,6 +10,7 @@ import {
   checkReplaced,
   inFolder,
   objectAt,
+  obstacleAt,
   prefixesOf,
   splitKey,
   syncFolder,
@@ -101,8 +95,12 @@ export class ObjectFolder {
 
   checkBucket(bucket: string): void {
     const fd = this.openFolder(bucket, '');
-    if (fd === undefined) throw new ObjectError('NoSuchBucket');
-    closeSync(fd);
+    if (fd === undefined) {
+      const obstacle = obstacleAt(this.#at(bucket));
+      const detail = obstacle && `${obstacle}, which is no bucket, has this name on the server`;
+      throw new ObjectError('NoSuchBucket', { detail });
+    }
+    native.closeDescriptor(fd);
   }
 
   /** A descriptor of a folder in a bucket, which the caller closes. Undefined if there is none. */
@@ -128,21 +126,32 @@ export class ObjectFolder {
     try {
       mkdirSync(this.#at(bucket));
     } catch (error) {
-      const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
-      throw exists ? new ObjectError('BucketAlreadyOwnedByYou') : error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      const obstacle = obstacleAt(this.#at(bucket));
+      if (obstacle === undefined) throw new ObjectError('BucketAlreadyOwnedByYou');
+      const detail = `${obstacle} has the name of the bucket on the server`;
+      throw new ObjectError('BucketAlreadyExists', { detail });
     }
     await this.#sync('.');
   }
 
   async deleteBucket(bucket: string): Promise<void> {
     this.checkBucket(bucket);
-    try {
-      rmdirSync(this.#at(bucket));
-    } catch (error) {
-      const full = (error as NodeJS.ErrnoException).code === 'ENOTEMPTY';
-      throw full ? new ObjectError('BucketNotEmpty') : error;
+    if (!this.#removeBucket(bucket)) {
+      await removeFoldersIn(this, bucket, '');
+      if (!this.#removeBucket(bucket)) throw new ObjectError('BucketNotEmpty');
     }
     await this.#sync('.');
+  }
+
+  #removeBucket(bucket: string): boolean {
+    try {
+      rmdirSync(this.#at(bucket));
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+      return false;
+    }
   }
 
   async #sync(path: string): Promise<void> {
@@ -178,13 +187,15 @@ export class ObjectFolder {
     const below = folder === '' ? bucket : `${bucket}/${folder}`;
     const isNew = this.#isMissing(below);
     // Synchronous, so that no other request runs between the check and the change.
-    const replaced = withParent(check, () =>
-      withFolder(this.#fd, below, isNew, (fd) => {
-        const path = inFolder(fd, name);
-        const version = checkReplaced(path, check);
-        moveTo(path, file);
-        return version !== undefined;
-      }),
+    const replaced = await this.#withRoom(bucket, key, () =>
+      withParent(check, () =>
+        withFolder(this.#fd, below, isNew, (fd) => {
+          const path = inFolder(fd, name);
+          const version = checkReplaced(path, check);
+          moveTo(path, file);
+          return version !== undefined;
+        }),
+      ),
     );
     await this.#syncPath(bucket, isNew ? folder : '', below);
     return replaced;
@@ -192,7 +203,7 @@ export class ObjectFolder {
 
   #isMissing(path: string): boolean {
     const fd = native.storageFolder(this.#fd, path, false);
-    if (fd >= 0) closeSync(fd);
+    if (fd >= 0) native.closeDescriptor(fd);
     return fd === ENOENT;
   }
 
@@ -207,13 +218,13 @@ export class ObjectFolder {
       try {
         await syncFolder(inFolder(fd, '.'));
       } finally {
-        closeSync(fd);
+        native.closeDescriptor(fd);
       }
     }
   }
 
   /** Refuses a change as replace() does, before the bytes travel. */
-  checkReplace(bucket: string, key: string, check: CheckVersion): void {
+  async checkReplace(bucket: string, key: string, check: CheckVersion): Promise<void> {
     const [folder, name] = splitKey(key);
     this.checkBucket(bucket);
     const below = folder === '' ? bucket : `${bucket}/${folder}`;
@@ -221,9 +232,22 @@ export class ObjectFolder {
       check(undefined);
       return;
     }
-    withParent(check, () =>
-      withFolder(this.#fd, below, false, (fd) => checkReplaced(inFolder(fd, name), check)),
+    await this.#withRoom(bucket, key, () =>
+      withParent(check, () =>
+        withFolder(this.#fd, below, false, (fd) => checkReplaced(inFolder(fd, name), check)),
+      ),
     );
+  }
+
+  /** Calls `change`, once more if only folders without objects were in the way of a key. */
+  async #withRoom<T>(bucket: string, key: string, change: () => T): Promise<T> {
+    try {
+      return change();
+    } catch (error) {
+      const isConflict = error instanceof ObjectError && error.code === 'KeyConflict';
+      if (!isConflict || !(await removeFolders(this, bucket, key))) throw error;
+      return change();
+    }
   }
 
   /** Removes an object, and the folders that are empty then. Does nothing if there is none. */
@@ -232,37 +256,22 @@ export class ObjectFolder {
     this.checkBucket(bucket);
     const below = this.openFolder(bucket, folder);
     if (below === undefined) return check(undefined);
+    let version: Version | undefined;
     try {
       const path = inFolder(below, name);
-      const version = objectAt(path);
+      version = objectAt(path);
       check(version);
-      if (version === undefined) return;
-      unlinkSync(path);
+      if (version) unlinkSync(path);
     } finally {
-      closeSync(below);
+      native.closeDescriptor(below);
     }
-    let isEmpty = true;
+    let isEmpty = version !== undefined || (await removeFolders(this, bucket, key));
+    if (!isEmpty) return;
     while (folder !== '' && isEmpty) {
-      const [above, last] = splitKey(folder);
-      isEmpty = this.#removeEmpty(bucket, above, last);
-      if (isEmpty) folder = above;
+      isEmpty = removeEmpty(this, bucket, folder);
+      if (isEmpty) [folder] = splitKey(folder);
     }
     await this.#syncPath(bucket, '', folder === '' ? bucket : `${bucket}/${folder}`);
-  }
-
-  // The object is removed already. A folder that stays has no objects, so lists do not have it.
-  #removeEmpty(bucket: string, folder: string, name: string): boolean {
-    let fd: number | undefined;
-    try {
-      fd = this.openFolder(bucket, folder);
-      if (fd === undefined) return false;
-      rmdirSync(inFolder(fd, name));
-      return true;
-    } catch {
-      return false;
-    } finally {
-      if (fd !== undefined) closeSync(fd);
-    }
   }
 }
 

@@ -1,10 +1,11 @@
 // Requests over node:http.
-import { closeSync, createReadStream } from 'node:fs';
+import { createReadStream, read } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { sourceOfRequest } from '../base/origin.js';
 import { TimeLimit } from '../base/time-limit.js';
+import { native } from '../contract/native.js';
 import { isFilePart, type ObjectRequest, type ObjectResponse } from './request.js';
 import type { ObjectService } from './service.js';
 import { shortened } from './system-errors.js';
@@ -92,12 +93,24 @@ async function send(
     return;
   }
   const { fd, start, end } = body;
-  if (response.destroyed) return closeSync(fd);
+  if (response.destroyed) {
+    native.closeDescriptor(fd);
+    return;
+  }
   const close = isCut(request) && { connection: 'close' };
   response.writeHead(status, { ...fields, ...close, 'content-length': String(end - start) });
-  const file = createReadStream('', { fd, start, end: end - 1 });
+  const file = createReadStream('', { fd, fs: FILES, start, end: end - 1 });
   await pipeline(file, wholeOf(end - start), response);
 }
+
+/** How a file is read and closed that native code has opened. */
+const FILES = {
+  read,
+  close: (fd: number, done: (error: Error | null) => void) => {
+    native.closeDescriptor(fd);
+    done(null);
+  },
+};
 
 /** Passes bytes, and fails if there are fewer than the client was promised. The client then learns that the answer is cut. */
 const wholeOf = (length: number) =>

@@ -1,6 +1,6 @@
 // The keys of a bucket in the order of S3, which is that of their bytes in UTF-8.
-import { closeSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
+import { native } from '../contract/native.js';
 import { Budget, inPlaceOf } from './budget.js';
 import type { ObjectFolder } from './folder.js';
 import { wrongKey } from './keys.js';
@@ -109,7 +109,7 @@ class Walk {
     try {
       return await entriesOf(fd, folder);
     } finally {
-      closeSync(fd);
+      native.closeDescriptor(fd);
     }
   }
 
@@ -135,7 +135,7 @@ class Walk {
       });
       return (await Promise.all(described)).flat();
     } finally {
-      closeSync(fd);
+      native.closeDescriptor(fd);
     }
   }
 }

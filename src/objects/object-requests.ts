@@ -1,5 +1,5 @@
 // GET, HEAD, PUT and DELETE of an object.
-import { closeSync } from 'node:fs';
+import { native } from '../contract/native.js';
 import type { Arriving } from './arriving.js';
 import { type ChecksumAlgorithm, checksumOf, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
@@ -105,7 +105,7 @@ async function getFor(
     isSent = true;
     return { status, fields: answer, body: { fd: object.fd, start, end } };
   } finally {
-    if (object.fd >= 0 && !isSent) closeSync(object.fd);
+    if (object.fd >= 0 && !isSent) native.closeDescriptor(object.fd);
   }
 }
 
@@ -128,7 +128,7 @@ export async function putObject(
   const { fields } = request;
   if (fields[COPY] !== undefined) throw new ObjectError('NotImplemented', { detail: COPY });
   const check = (replaced: Version | undefined) => checkChange(fields, replaced);
-  folder.checkReplace(bucket, key, check); // before the bytes travel
+  await folder.checkReplace(bucket, key, check); // before the bytes travel
   const file = await folder.own.create();
   try {
     const upload = await receiveUpload(request, file, fabric);

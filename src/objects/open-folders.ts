@@ -1,5 +1,5 @@
 // Folders that are open, and the files in them by their names.
-import { closeSync, constants, lstatSync, statSync } from 'node:fs';
+import { constants, lstatSync, type StatsBase, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { errnoByCode } from '../base/error-codes.js';
 import { FabricError } from '../base/errors.js';
@@ -38,7 +38,7 @@ export function withFolder<T>(
   try {
     return use(fd);
   } finally {
-    closeSync(fd);
+    native.closeDescriptor(fd);
   }
 }
 
@@ -75,12 +75,37 @@ export function objectAt(path: string): Version | undefined {
 /** Throws if the version is not the one that a request expects. */
 export type CheckVersion = (version: Version | undefined) => void;
 
+const KINDS = [
+  ['a symbolic link', 'isSymbolicLink'],
+  ['a file', 'isFile'],
+  ['a FIFO', 'isFIFO'],
+  ['a socket', 'isSocket'],
+  ['a device', 'isCharacterDevice'],
+  ['a device', 'isBlockDevice'],
+] as const;
+
+/** What stands at a path where a folder should be, in words. Undefined for a folder and for nothing. */
+export function obstacleAt(path: string): string | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats && obstacleOf(stats);
+}
+
+const obstacleOf = (stats: StatsBase<number | bigint>): string | undefined =>
+  KINDS.find(([, is]) => stats[is]())?.[0];
+
+/** A key is no object because of what is there already. */
+function conflict(obstacle: string | undefined): ObjectError {
+  if (obstacle === undefined) return new ObjectError('KeyConflict');
+  const detail = `${obstacle}, which is no object, has the name of the key on the server`;
+  return new ObjectError('KeyConflict', { detail, hint: 'remove it there, or use another key' });
+}
+
 /** Checks what a change would replace. A folder, a link or the like is no object, and the key of none. */
 export function checkReplaced(path: string, check: CheckVersion): Version | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   const version = stats?.isFile() ? versionOf(stats) : undefined;
   check(version);
-  if (stats && version === undefined) throw new ObjectError('KeyConflict');
+  if (stats && version === undefined) throw conflict(obstacleOf(stats));
   return version;
 }
 

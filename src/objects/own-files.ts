@@ -1,7 +1,7 @@
 // The files of an object store that are no objects: those that may become objects, and multipart uploads.
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { type NativeObjectFile, native } from '../contract/native.js';
 import { ObjectError } from './errors.js';
 import { inFolder } from './open-folders.js';
@@ -9,10 +9,15 @@ import { ifPresent, isAbsent, systemError } from './system-errors.js';
 
 /** The folder of these files. No bucket has such a name. */
 const OWN = '.libfabric';
-const TEMPORARY = `${OWN}/temporary`;
+const FOLDERS = [OWN, `${OWN}/temporary`, `${OWN}/uploads`];
 
 const STALE = 3_600_000; // ms after the last write to a file that a server has left behind when it ended
 const ENOENT = -2;
+/** The names that the server gives to these files, and the ids of uploads. */
+const NAME = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** Whether the server has given such a name. */
+export const isOwnName = (name: string): boolean => NAME.test(name);
 
 /** A file that becomes an object, or disappears. */
 export interface NewFile {
@@ -25,9 +30,11 @@ export const lostOwn = (cause: unknown): ObjectError => new ObjectError('Interna
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** The names in a folder. None if there is no such folder. */
-export async function namesIn(path: string): Promise<string[]> {
-  return (await ifPresent(readdir(path))) ?? [];
+/** An entry among these files. Its path follows no link, also if somebody replaces a folder meanwhile. */
+interface OwnEntry {
+  readonly name: string;
+  readonly path: string;
+  readonly stats: Stats;
 }
 
 export class OwnFiles {
@@ -47,7 +54,7 @@ export class OwnFiles {
 
   /** Makes the folders of these files. It follows no symbolic link. */
   async makeFolders(): Promise<void> {
-    for (const path of [OWN, TEMPORARY].map((each) => inFolder(this.#root, each))) {
+    for (const path of FOLDERS.map((each) => inFolder(this.#root, each))) {
       await mkdir(path).catch((error) => {
         if (error.code !== 'EEXIST') throw error;
       });
@@ -124,11 +131,31 @@ export class OwnFiles {
   /** Removes what servers that were killed have left behind. */
   async removeStale(): Promise<void> {
     const before = Date.now() - STALE;
-    for (const name of await namesIn(this.at('temporary'))) {
-      if (this.#making.has(name)) continue;
-      const path = this.at(`temporary/${name}`);
-      const stats = await ifPresent(stat(path)); // it may be removed since
-      if (stats && stats.mtimeMs < before) await rm(path, { recursive: true, force: true });
+    for await (const { name, path, stats } of this.#entriesOf('temporary'))
+      if (stats.mtimeMs < before && !this.#making.has(name))
+        await rm(path, { recursive: true, force: true });
+  }
+
+  /** The uploads. The path of each is one until the next one is asked for. */
+  async *uploads(): AsyncGenerator<OwnEntry> {
+    for await (const entry of this.#entriesOf('uploads'))
+      if (entry.stats.isDirectory()) yield entry;
+  }
+
+  // Whatever else is there is not the server's.
+  async *#entriesOf(folder: 'temporary' | 'uploads'): AsyncGenerator<OwnEntry> {
+    const fd = native.storageFolder(this.#root, `${OWN}/${folder}`, false);
+    if (isAbsent(fd)) return;
+    if (fd < 0) throw systemError(fd);
+    try {
+      for (const name of await readdir(inFolder(fd, '.'))) {
+        if (!isOwnName(name)) continue;
+        const path = inFolder(fd, name);
+        const stats = await ifPresent(lstat(path)); // it may be removed since
+        if (stats) yield { name, path, stats };
+      }
+    } finally {
+      native.closeDescriptor(fd);
     }
   }
 }

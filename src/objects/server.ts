@@ -55,7 +55,10 @@ export interface ObjectServerOptions extends ClientsOptions {
    * that is shorter, but at most once a second. Default: a week.
    */
   readonly keepUploads?: number;
-  /** Decides whether a request is allowed. If omitted, all are: the server checks no signatures. */
+  /**
+   * Decides whether a request is allowed: only `true` allows it. If it throws, the request gets 500. If omitted, all are allowed:
+   * the server checks no signatures.
+   */
   readonly authorize?: Authorize;
   /** A server of node:http or node:https to answer the requests of, which the program closes. If omitted, a new one. */
   readonly server?: Server | SecureServer;
@@ -105,12 +108,7 @@ export class ObjectServer {
     this.#folder = folder;
     const fabric = engine && new ServerFabric(engine, engine.pool(buffers), options);
     this.#fabric = fabric;
-    const service = new ObjectService({ folder, fabric }, authorize, (error) =>
-      process.emitWarning(
-        `the object server has failed: ${(error as Error)?.stack ?? error}`,
-        'LibfabricWarning',
-      ),
-    );
+    const service = new ObjectService({ folder, fabric }, authorize);
     this.#service = service;
     this.#channels = new Channels(service);
     this.http = server ?? createServer(LIMITS);
@@ -150,7 +148,10 @@ export class ObjectServer {
     return this.#closing !== undefined;
   }
 
-  /** Ends the channels, and all connections of a server that it has made. Resolves when nothing uses the folder and the buffers any more. */
+  /**
+   * Ends the channels, and all connections of a server that it has made. Resolves when nothing uses the folder and the
+   * buffers any more. It does not wait for `authorize` and `admit`: what they answer later is dropped.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -168,6 +169,7 @@ export class ObjectServer {
       this.http.closeAllConnections();
       await ending;
     }
+    this.#service.end();
     await this.#service.drain();
     await this.#fabric?.close();
     await this.#folder.close();

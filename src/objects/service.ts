@@ -1,4 +1,5 @@
 // Finds what a request asks for, and turns errors into answers.
+import { unlessAborted } from '../base/abort-signals.js';
 import { Deferred } from '../base/deferred.js';
 import { Arriving } from './arriving.js';
 import { bucketRequest, listBuckets } from './bucket-requests.js';
@@ -7,6 +8,7 @@ import { type Target, targetOf } from './keys.js';
 import { deleteObject, getObject, putObject, type Store } from './object-requests.js';
 import { ERROR, WELCOME, type Welcome } from './protocol.js';
 import type { ObjectRequest, ObjectResponse } from './request.js';
+import { ServerWarnings } from './server-warnings.js';
 import { answerableError } from './system-errors.js';
 import { uploadRequest } from './upload-requests.js';
 import { Uploads } from './uploads.js';
@@ -41,27 +43,34 @@ export interface RequestInfo {
 /** Decides whether a request is allowed. */
 export type Authorize = (request: RequestInfo) => boolean | Promise<boolean>;
 
+/** authorize() has thrown. Any stranger can let it, so the warning is short. */
+class UndecidedError extends ObjectError {
+  constructor(cause: unknown) {
+    super('InternalError', { cause });
+  }
+}
+
 export class ObjectService {
   /** What has not arrived whole, over all connections. */
   readonly arriving = new Arriving(ARRIVING);
   readonly #store: Store;
   readonly #uploads: Uploads;
   readonly #authorize: Authorize | undefined;
-  readonly #failed: (error: unknown) => void;
+  readonly #warnings = new ServerWarnings();
+  readonly #ending = new AbortController();
   #running = 0;
   #sweeping: Promise<void> | undefined;
   #idle: Deferred<void> | undefined;
 
-  /** @param failed gets errors that are nobody's fault but the server's. */
-  constructor(
-    store: Omit<Store, 'arriving'>,
-    authorize: Authorize | undefined,
-    failed: (error: unknown) => void,
-  ) {
+  constructor(store: Omit<Store, 'arriving'>, authorize: Authorize | undefined) {
     this.#store = { ...store, arriving: this.arriving };
     this.#uploads = new Uploads(store.folder);
     this.#authorize = authorize;
-    this.#failed = failed;
+  }
+
+  /** Whether its engine was closed, which its clients do not use any more. */
+  get hasLostFabric(): boolean {
+    return this.#store.fabric?.closed === true;
   }
 
   /** The answer to a request. Never rejects. */
@@ -87,10 +96,16 @@ export class ObjectService {
       const removing = own
         .removeStale()
         .then(() => this.#uploads.removeExpired(Date.now() - keepUploads))
-        .catch(this.#failed);
+        .catch((error) => this.#warnings.failed(error));
       this.#sweeping = this.#counted(removing).finally(ended);
     }
     return this.#sweeping;
+  }
+
+  /** Refuses the requests for which the program has not decided yet. What it answers later is dropped. */
+  end(): void {
+    this.#ending.abort(new ObjectError('SlowDown', { detail: 'the server ends' }));
+    this.#store.fabric?.end();
   }
 
   /** Resolves when no request runs. */
@@ -114,9 +129,17 @@ export class ObjectService {
   }
 
   async #check({ method, fields }: ObjectRequest, { bucket, key }: Target): Promise<void> {
-    if (this.#authorize === undefined) return;
-    if (!(await this.#authorize({ method, bucket, key, headers: fields })))
-      throw new ObjectError('AccessDenied');
+    const authorize = this.#authorize;
+    if (authorize === undefined) return;
+    const decide = async () => {
+      try {
+        return await authorize({ method, bucket, key, headers: fields });
+      } catch (error) {
+        throw new UndecidedError(error);
+      }
+    };
+    const isAllowed = await unlessAborted(this.#ending.signal, decide());
+    if (isAllowed !== true) throw new ObjectError('AccessDenied');
   }
 
   async #welcome(request: ObjectRequest): Promise<ObjectResponse> {
@@ -148,7 +171,7 @@ export class ObjectService {
       const other = OTHERS.find((name) => query.has(name));
       if (other) throw new ObjectError('NotImplemented', { detail: `'?${other}'` });
     }
-    if (key === '') return bucketRequest(request, target, this.#store);
+    if (key === '') return bucketRequest(request, target, this.#store, this.#uploads);
     switch (request.method) {
       case 'GET':
       case 'HEAD':
@@ -165,7 +188,10 @@ export class ObjectService {
   /** The answer to a request that has failed. */
   refusal(request: ObjectRequest, error: unknown, key = ''): ObjectResponse {
     const { code, status, text, fields, cause, ownHint } = answerableError(error);
-    if (code === 'InternalError' && !request.signal.aborted) this.#failed(cause ?? error);
+    if (code === 'InternalError' && !request.signal.aborted) {
+      if (error instanceof UndecidedError) this.#warnings.undecided(cause);
+      else this.#warnings.failed(cause ?? error);
+    }
     const answer = { ...fields, [ERROR]: code };
     if (request.method === 'HEAD') return { status, fields: answer };
     const elements = { Code: code, Message: text, Key: key || undefined, Hint: ownHint };

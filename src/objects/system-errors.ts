@@ -88,6 +88,7 @@ const KNOWN: Readonly<Record<string, Answerable>> = {
     'raise the limit of its process (ulimit -f), or store several objects',
   ],
   ENODATA: ['OperationAborted'], // its file has become shorter
+  ERR_CLOSED: ['FabricFailed', 'the engine of the server is closed'],
   FI_EKEYREJECTED: [
     'InvalidToken',
     'a token has expired by the clock of the server, or was used before',

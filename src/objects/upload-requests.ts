@@ -52,7 +52,7 @@ async function create(
   { folder }: Store,
   uploads: Uploads,
 ): Promise<ObjectResponse> {
-  folder.checkReplace(bucket, key, () => {}); // before the parts travel
+  await folder.checkReplace(bucket, key, () => {}); // before the parts travel
   const checksums = createdChecksums(fields);
   const UploadId = await uploads.create({ bucket, key, checksums });
   const names = { Bucket: bucket, Key: key, UploadId };
@@ -110,7 +110,7 @@ async function join(
   const parts = partsOf(body.toString());
   const expected = expectedChecksums(fields, await uploads.checksumsOf(id, target));
   const wantedSize = fields[SIZE] === undefined ? undefined : wholeNumber(SIZE, fields[SIZE]);
-  folder.checkReplace(bucket, key, (replaced) => checkChange(fields, replaced)); // before the parts are copied
+  await folder.checkReplace(bucket, key, (replaced) => checkChange(fields, replaced)); // before the parts are copied
   const file = await folder.own.create();
   try {
     const ofParts = expected.filter(({ type }) => type === 'COMPOSITE');

@@ -1,12 +1,13 @@
 // Multipart uploads: each has a folder of the store with a file for each part, until it is completed, aborted or too old.
 import { randomUUID } from 'node:crypto';
-import { closeSync, lstatSync, renameSync } from 'node:fs';
-import { type FileHandle, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { lstatSync, renameSync } from 'node:fs';
+import { type FileHandle, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { fileOf, readAll, writeAll } from '../base/file-bytes.js';
+import { native } from '../contract/native.js';
 import { CombinedCrc, checksumOfFile } from './checksums.js';
 import { ObjectError } from './errors.js';
 import type { ObjectFolder, OpenObject } from './folder.js';
-import { type NewFile, namesIn } from './own-files.js';
+import { isOwnName, type NewFile } from './own-files.js';
 import type { S3Algorithm, UploadChecksums } from './s3-checksums.js';
 import { storedChecksums, storedText } from './stored-checksums.js';
 import { ifPresent } from './system-errors.js';
@@ -14,7 +15,6 @@ import type { Upload } from './upload-body.js';
 import { etagOf } from './versions.js';
 import type { ListedPart } from './xml.js';
 
-const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const COPY = 1024 * 1024; // bytes at once
 
 /** The object that an upload becomes. */
@@ -45,6 +45,8 @@ export class Uploads {
   /** How many requests use each upload. */
   readonly #used = new Map<string, number>();
 
+  readonly #creating = new Set<{ readonly bucket: string; isLost: boolean }>();
+
   constructor(folder: ObjectFolder) {
     this.#folder = folder;
   }
@@ -54,24 +56,29 @@ export class Uploads {
     const id = randomUUID();
     const { own } = this.#folder;
     const path = own.at(nameOf(id));
-    await own.make(() => mkdir(path, { recursive: true }));
+    await own.make(() => mkdir(path));
+    const creating = { bucket, isLost: false };
+    this.#creating.add(creating);
     try {
       await writeFile(`${path}/target`, JSON.stringify(target));
+      this.#folder.checkBucket(bucket);
+      if (creating.isLost) throw new ObjectError('NoSuchBucket');
     } catch (error) {
       await rm(path, { recursive: true, force: true });
       throw error;
+    } finally {
+      this.#creating.delete(creating);
     }
     return id;
   }
 
   /** The path of the folder of an upload, and the checksums that it was created for. */
   async #find(id: string, { bucket, key }: UploadTarget) {
-    if (!ID.test(id)) throw new ObjectError('NoSuchUpload');
+    if (!isOwnName(id)) throw new ObjectError('NoSuchUpload');
     const path = this.#folder.own.at(nameOf(id));
-    const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
-    const target = text === undefined ? undefined : JSON.parse(text);
+    const target = await targetIn(path);
     if (target?.bucket !== bucket || target?.key !== key) throw new ObjectError('NoSuchUpload');
-    return { path, checksums: (target as StoredUpload).checksums };
+    return { path, checksums: target.checksums };
   }
 
   /** Keeps an upload while a part arrives, however long that takes. `work` gets the checksums that it was created for. */
@@ -162,7 +169,7 @@ export class Uploads {
         for (const [algorithm, values] of checksums) values.push(await checksumOf(algorithm));
         await append(part, into, size);
       } finally {
-        if (part.fd >= 0) closeSync(part.fd);
+        if (part.fd >= 0) native.closeDescriptor(part.fd);
       }
       size += part.size;
       const crc = stored.get('crc64nvme');
@@ -179,7 +186,7 @@ export class Uploads {
   ): Promise<OpenObject> {
     const part = await this.#folder.own.open(`${nameOf(id)}/${number}`);
     if (part && etag.replaceAll('"', '') === etagOf(part).replaceAll('"', '')) return part;
-    if (part && part.fd >= 0) closeSync(part.fd);
+    if (part && part.fd >= 0) native.closeDescriptor(part.fd);
     await this.#find(id, target); // another completion may have removed it
     const detail = `part ${number} is missing, or has another ETag`;
     throw new ObjectError('InvalidPart', { detail });
@@ -204,15 +211,30 @@ export class Uploads {
 
   /** Removes the uploads that were created, and got their last part, before a time. @param before milliseconds since 1970. */
   async removeExpired(before: number): Promise<void> {
-    const folder = this.#folder.own.at('uploads');
-    for (const id of await namesIn(folder)) {
-      if (this.#used.has(id)) continue;
-      const path = `${folder}/${id}`;
-      const stats = await ifPresent(stat(path)); // it may be removed since
-      // A part that gets its name changes the time of the folder.
-      if (stats && stats.mtimeMs < before && !this.#used.has(id))
-        await this.#folder.own.removeFolder(path);
+    const { own } = this.#folder;
+    // A part that gets its name changes the time of the folder.
+    for await (const { name, path, stats } of own.uploads())
+      if (stats.mtimeMs < before && !this.#used.has(name)) await own.removeFolder(path);
+  }
+
+  /** Ends the uploads of a bucket that was removed: they are not those of a later bucket with its name. */
+  async endAll(bucket: string): Promise<void> {
+    for (const creating of this.#creating) if (creating.bucket === bucket) creating.isLost = true;
+    const { own } = this.#folder;
+    for await (const { path } of own.uploads()) {
+      const target = await targetIn(path);
+      if (target?.bucket === bucket) await own.removeFolder(path);
     }
+  }
+}
+
+/** What an upload in a folder was created for. Undefined if there is none. */
+async function targetIn(path: string): Promise<StoredUpload | undefined> {
+  const text = await ifPresent(readFile(`${path}/target`, 'utf8'));
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined; // its creation has not ended
   }
 }
 

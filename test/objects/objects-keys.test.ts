@@ -142,6 +142,7 @@ test('only regular files are objects, and links are not followed anywhere in a p
   writeFileSync(join(root, 'outside', 'file'), 'secret');
   writeFileSync(at('object'), 'object');
   mkdirSync(at('folder'));
+  writeFileSync(at('folder/object'), '');
   execFileSync('mkfifo', [at('fifo')]);
   symlinkSync('/etc/passwd', at('out'));
   symlinkSync('object', at('in'));

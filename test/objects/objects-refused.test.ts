@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   createObjectServer,
   type ListOptions,
@@ -49,14 +49,18 @@ test('headers are a plain object or Headers: those of anything else would not be
 test('a server that cannot be made keeps no descriptor, and follows no link', async () => {
   const root = mkdtempSync(join(tmpdir(), 'objects-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  const [link, file, elsewhere] = ['link', 'file', 'elsewhere'].map((name) => {
-    mkdirSync(join(root, name));
-    return join(root, name);
-  }) as [string, string, string];
-  symlinkSync(elsewhere, join(link, '.libfabric'));
-  writeFileSync(join(file, '.libfabric'), '');
-  await expect(createObjectServer(link)).rejects.toMatchObject({ code: 'ENOTDIR' });
-  await expect(createObjectServer(file)).rejects.toMatchObject({ code: 'ENOTDIR' });
+  const elsewhere = join(root, 'elsewhere');
+  mkdirSync(elsewhere);
+  for (const [i, own] of ['.', 'temporary', 'uploads'].entries()) {
+    for (const isLink of [true, false]) {
+      const store = join(root, `${i}-${isLink}`);
+      const path = join(store, '.libfabric', own);
+      mkdirSync(dirname(path), { recursive: true });
+      if (isLink) symlinkSync(elsewhere, path);
+      else writeFileSync(path, '');
+      await expect(createObjectServer(store)).rejects.toMatchObject({ code: 'ENOTDIR' });
+    }
+  }
   await expect(createObjectServer('/proc')).rejects.toMatchObject({ code: 'ENOENT' });
   for (const server of [{}, null, 5, 'x']) {
     const making = createObjectServer(elsewhere, { server } as never);

@@ -1,11 +1,15 @@
 // libfabric/objects: multipart uploads, and what is left of them on the disk.
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
   existsSync,
+  lutimesSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
-  utimesSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -174,7 +178,7 @@ test('a part number is 1 to 10,000 in decimal digits', async () => {
 
 const age = (path: string, ms: number) => {
   const seconds = (Date.now() - ms) / 1000;
-  utimesSync(path, seconds, seconds);
+  lutimesSync(path, seconds, seconds);
 };
 
 test('uploads that were left behind are removed after a week without a part', async () => {
@@ -233,17 +237,51 @@ test('an upload stays while a part arrives, and a part that fails keeps it too',
 test('files of requests that have ended with their server are removed after an hour', async () => {
   const { root, url } = await prepared();
   const temporary = join(root, '.libfabric/temporary');
+  const kept = randomUUID();
   for (const [name, ms] of [
-    ['old', HOUR + 60_000],
-    ['new', HOUR - 60_000],
+    [randomUUID(), HOUR + 60_000],
+    [kept, HOUR - 60_000],
   ] as const) {
     writeFileSync(join(temporary, name), '');
     age(join(temporary, name), ms);
   }
   const server = await createObjectServer(root);
   onTestFinished(() => server.close());
-  await expect.poll(() => temporaryIn(root), { timeout: HANG_MS }).toEqual(['new']);
+  await expect.poll(() => temporaryIn(root), { timeout: HANG_MS }).toEqual([kept]);
   expect((await fetch(`${url}/b/a`, { method: 'PUT', body: 'a' })).status).toBe(200);
+});
+
+test('only what has a name of the server is removed, and nothing behind a link', async () => {
+  const { root, uploads } = await prepared({ keepUploads: 0 }); // it looks every second
+  const temporary = join(root, '.libfabric/temporary');
+  const elsewhere = join(root, 'elsewhere');
+  mkdirSync(elsewhere);
+  const fill = (folder: string) => {
+    const names = { folder: 'mine', file: 'plain', upload: randomUUID(), link: randomUUID() };
+    for (const name of [names.folder, names.upload]) {
+      mkdirSync(join(folder, name));
+      writeFileSync(join(folder, name, 'file'), 'precious');
+    }
+    writeFileSync(join(folder, names.file), 'precious');
+    symlinkSync(elsewhere, join(folder, names.link));
+    for (const name of readdirSync(folder)) age(join(folder, name), 14 * 24 * HOUR);
+    return names;
+  };
+  const swept = async () => {
+    const mark = join(temporary, randomUUID());
+    writeFileSync(mark, '');
+    age(mark, 2 * HOUR);
+    await expect.poll(() => existsSync(mark), { timeout: HANG_MS }).toBe(false);
+  };
+  const outside = fill(elsewhere);
+  const own = fill(uploads);
+  const left = [own.folder, own.file, own.link].sort();
+  await expect.poll(() => readdirSync(uploads).sort(), { timeout: HANG_MS }).toEqual(left);
+  rmSync(uploads, { recursive: true });
+  symlinkSync(elsewhere, uploads);
+  for (let i = 0; i < 2; i++) await swept(); // the second one begins when the first has looked at the uploads
+  expect(readdirSync(elsewhere).sort()).toEqual(Object.values(outside).sort());
+  expect(readdirSync(join(elsewhere, outside.upload))).toEqual(['file']);
 });
 
 test('those of requests in progress stay', async () => {
@@ -255,8 +293,9 @@ test('those of requests in progress stay', async () => {
   const temporary = join(root, '.libfabric/temporary');
   await expect.poll(() => temporaryIn(root), { timeout: HANG_MS }).toHaveLength(1);
   const [name = ''] = temporaryIn(root);
-  for (const each of [name, 'left']) {
-    if (each === 'left') writeFileSync(join(temporary, each), '');
+  const left = randomUUID();
+  for (const each of [name, left]) {
+    if (each === left) writeFileSync(join(temporary, each), '');
     age(join(temporary, each), 2 * HOUR);
   }
   await expect.poll(() => temporaryIn(root), { timeout: HANG_MS }).toEqual([name]);
