@@ -26,6 +26,7 @@ const KNOWN = {
     'a bucket has 1 to 63 letters, digits, dots, hyphens and underscores, and begins with a letter or a digit',
     'use another name',
   ],
+  InvalidDigest: [400, 'Content-MD5 is no MD5 in base64', 'correct it'],
   InvalidPart: [400, 'a part is missing or has another ETag', 'upload it again'],
   InvalidPartOrder: [400, 'the parts are not in ascending order', 'sort them'],
   InvalidRange: [416, 'the object has no such range', 'ask for its length first'],

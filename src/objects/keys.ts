@@ -30,8 +30,14 @@ export interface Target {
   readonly query: URLSearchParams;
 }
 
+/** The origin of a target in absolute form, as clients of a proxy send it: RFC 9112, 3.2.2. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
+
 /** Decodes the target of a request: `/bucket/key?query`. */
-export function targetOf(url: string): Target {
+export function targetOf(target: string): Target {
+  const url = target.startsWith('/')
+    ? target
+    : target.replace(ORIGIN, '').replace(/^(?=\?|$)/, '/');
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
   const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));

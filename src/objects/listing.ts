@@ -6,7 +6,7 @@ import type { ObjectFolder } from './folder.js';
 import { wrongKey } from './keys.js';
 import { inFolder, splitKey, versionOf } from './open-folders.js';
 import { ifPresent } from './system-errors.js';
-import { etagOf } from './versions.js';
+import { etagOf, secondsOf } from './versions.js';
 
 /** Which keys a list has. */
 interface KeyQuery {
@@ -129,7 +129,7 @@ class Walk {
         const stats = await ifPresent(lstat(inFolder(fd, name), { bigint: true }));
         if (!stats?.isFile()) return [];
         const version = versionOf(stats);
-        const lastModified = new Date(version.modified / 1000);
+        const lastModified = new Date(secondsOf(version));
         const key = folder === '' ? name : `${folder}/${name}`;
         return [{ key, size: version.size, etag: etagOf(version), lastModified }];
       });

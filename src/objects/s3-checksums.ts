@@ -37,9 +37,29 @@ export function checksumsIn(fields: Fields): Map<UploadAlgorithm, string> {
   const found = new Map<UploadAlgorithm, string>();
   for (const [header, algorithm] of HEADERS) {
     const value = fields[header];
-    if (value !== undefined) found.set(algorithm, value);
+    if (value === undefined) continue;
+    checkForm(header, algorithm, value);
+    found.set(algorithm, value);
   }
   return found;
+}
+
+const BYTES: Readonly<Record<UploadAlgorithm, number>> = {
+  crc64nvme: 8,
+  sha256: 32,
+  sha1: 20,
+  crc32: 4,
+  crc32c: 4,
+  md5: 16,
+};
+
+/** Refuses what is no checksum. That of the checksums of parts ends with their number. */
+function checkForm(header: string, algorithm: UploadAlgorithm, value: string): void {
+  const digest = algorithm === 'md5' ? value : value.replace(/-\d{1,5}$/, '');
+  const bytes = Buffer.from(digest, 'base64');
+  if (bytes.length === BYTES[algorithm] && bytes.toString('base64') === digest) return;
+  if (algorithm === 'md5') throw new ObjectError('InvalidDigest');
+  throw invalid(`${header} is no ${algorithm} in base64`);
 }
 
 /** The checksums of a part in the list of a CompleteMultipartUpload, such as `<ChecksumSHA256>`. */

@@ -23,7 +23,7 @@ const dateIn = (text = ''): number =>
   /^[a-z]{3,9},? /i.test(text) ? Date.parse(text) : Number.NaN;
 
 /** The version in whole seconds, as dates of HTTP have it. In milliseconds. */
-const secondsOf = ({ modified }: Version): number => Math.floor(modified / 1e6) * 1000;
+export const secondsOf = ({ modified }: Version): number => Math.floor(modified / 1e6) * 1000;
 
 function names(list: string, etag: string | undefined): boolean {
   if (etag === undefined) return false;

@@ -64,7 +64,8 @@ test.each(['crc64nvme', 'sha256'] as const)(
     for (const value of [wrong, 'x', '', right.slice(1)]) {
       const response = await put(value);
       expect([value, response.status]).toEqual([value, 400]);
-      expect(await response.text()).toContain('<Code>BadDigest</Code>');
+      const code = value === wrong ? 'BadDigest' : 'InvalidRequest';
+      expect(await response.text()).toContain(`<Code>${code}</Code>`);
     }
     expect((await fetch(`${url}/b/object`)).status).toBe(404);
     const stored = await put(right);
