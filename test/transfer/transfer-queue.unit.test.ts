@@ -28,7 +28,8 @@ test('waiting transfers start in the order of their priorities, and then of thei
 
 test('a queue that was empty accepts more transfers', () => {
   const queue = new Queue(1);
-  const enter = (begin: () => void) => queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
+  const enter = (begin: () => void) =>
+    queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
   const leave = () => queue.at('normal').leave();
   const started: number[] = [];
   enter(() => {});
@@ -41,7 +42,8 @@ test('a queue that was empty accepts more transfers', () => {
 
 test('no more than `most` run, whatever ends meanwhile', () => {
   const queue = new Queue(2);
-  const enter = (begin: () => void) => queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
+  const enter = (begin: () => void) =>
+    queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
   const leave = () => queue.at('normal').leave();
   let most = 0;
   const start = (fails: boolean) => () => {
@@ -55,7 +57,8 @@ test('no more than `most` run, whatever ends meanwhile', () => {
 
 test('a million waiting transfers that cannot start end one after the other', () => {
   const queue = new Queue(1);
-  const enter = (begin: () => void) => queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
+  const enter = (begin: () => void) =>
+    queue.at('normal').enter({ begin, lost() {}, memoryClosed() {} });
   const leave = () => queue.at('normal').leave();
   const count = 1_000_000; // if each looked for the next one from the start, this would take minutes
   let started = 0;
