@@ -6,6 +6,7 @@ import { TransferEngine } from 'libfabric/transfer';
 import { afterEach, expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';
 import { MAPPED_OR_NOT } from '../support/engines.js';
+import { withSoftefa } from '../support/softefa.js';
 import { loopback } from '../support/transfer.js';
 
 const program = fileURLToPath(new URL('../programs/transfer-ends.mjs', import.meta.url));
@@ -32,7 +33,7 @@ test.for(cases)(
     const options = { provider, mapMemory, ...loopback(provider) };
     const engine = await TransferEngine.open(options);
     for (const call of CALLS) {
-      const child = fork(program, [call, how, JSON.stringify(options)]);
+      const child = fork(program, [call, how, JSON.stringify(options)], { env: withSoftefa() });
       children.add(child);
       const ended = once(child, 'exit');
       const [address] = await once(child, 'message');
