@@ -72,9 +72,9 @@ Napi::Value transferClose(const Napi::CallbackInfo& args) {
 
 // transferAwaitClosed(engine, milliseconds): blocks after transferClose()
 Napi::Value transferAwaitClosed(const Napi::CallbackInfo& args) {
-  const std::chrono::milliseconds most(toUint32(args[1]));
-  const auto until = transfer::Clock::now() + most;
-  return Napi::Boolean::New(args.Env(), unwrapAny<TransferEngine>(args[0])->waitUntilClosed(until));
+  const auto engine = unwrapAny<TransferEngine>(args[0]);
+  const auto until = transfer::Clock::now() + std::chrono::milliseconds(toUint32(args[1]));
+  return Napi::Boolean::New(args.Env(), engine->waitUntilClosed(until));
 }
 
 // transferSilence(engine): ends the delivery of events

@@ -26,9 +26,10 @@ const SOURCES: readonly (readonly [string, string, RegExp])[] = [
   ['`remote.close()`, for', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
   [
     '`engine.close()`, until',
-    'src/transfer/engine-parts.ts',
+    'src/transfer/engine-closing.ts',
     /const CLOSE_MESSAGE_TIMEOUT = (\d+)/,
   ],
+  ['the end of a process', 'src/transfer/peers.ts', /const FLUSH_TIMEOUT = ([\d_]+)/],
   ['`endpoint.close()`', 'src/endpoint/close-options.ts', /timeout = ([\d_]+)/],
   ['`batch.run()`', 'src/endpoint/batch.ts', /const RUN_TIMEOUT = ([\d_]+)/],
   ['a call of the provider', 'native/engine/call_limit.h', /uint64_t\{([\d']+)\} : std::min/],

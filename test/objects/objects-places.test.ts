@@ -33,6 +33,7 @@ test('16 completions run at the same time, and further ones wait', async () => {
       begun += 1;
       return new Promise<void>((resolve) => going.push(resolve));
     },
+    checksumsOf: async () => undefined,
     ended: async () => {},
   };
   const file = () => ({
@@ -44,7 +45,13 @@ test('16 completions run at the same time, and further ones wait', async () => {
     discard: async ({ handle }: ReturnType<typeof file>) => closeSync(handle.fd),
   };
   const version = { size: 0, modified: 1, inode: 1 };
-  const folder = { own, version() {}, finish: async () => version, replace: async () => true };
+  const folder = {
+    own,
+    version() {},
+    checkReplace: async () => {},
+    finish: async () => version,
+    replace: async () => true,
+  };
   const store = { folder, fabric: undefined, arriving: new Arriving(MIB) };
   const query = new URLSearchParams('uploadId=1');
   const request = {

@@ -5,11 +5,12 @@ import { createServer } from '../../dist/net/index.js';
 
 const DELAY = 30; // ms
 const HOST = '127.0.0.1';
+const HEADERS = { etag: '"1"', 'last-modified': new Date(0).toUTCString() };
 
 parentPort.on('message', (message) => setTimeout(() => parentPort.postMessage(message), DELAY));
 
 const http = createHttp((_request, response) => {
-  setTimeout(() => response.setHeader('etag', '"1"').end('"answer"'), DELAY);
+  setTimeout(() => response.writeHead(200, HEADERS).end('"answer"'), DELAY);
 });
 const sockets = createServer((socket) => {
   socket.on('error', () => {});

@@ -17,11 +17,12 @@ const handles = {
   av: ep.av.handle,
   cq: ep.receiveQueue.handle,
 };
-// Functions that take no handle, or that would replace the constructor of errors.
+// Functions that take no handle, that would replace the constructor of errors, or close a descriptor of this process.
 const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
 const names = ['nameTables', 'namesFromBits', 'bitsFromNames', 'nearestNames'];
 const skipped = [
   'initialize',
+  'closeDescriptor',
   ...discovery,
   ...names,
   'layout',

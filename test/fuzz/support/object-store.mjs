@@ -51,6 +51,7 @@ export class MemoryFolder {
       return { path: '', handle: { fd: empty, write, stat: async () => ({ size: 0 }) } };
     },
     discard: async () => {},
+    async *uploads() {},
   };
   async finish() {
     return VERSION;
