@@ -127,9 +127,12 @@ export async function allocateMemory(
   }
 }
 
+// The memory that Node-API gives to other runtimes must be detachable: Node.js 26 detaches it when a process ends.
+const MAY_KEEP = process.versions.bun === undefined;
+
 // A thread that got the ArrayBuffer would share memory that is not shared, and that a pool gives to others. This takes 1 us.
 function keepHere(buffer: ArrayBufferLike): void {
-  if (!types.isSharedArrayBuffer(buffer)) markAsUntransferable(buffer);
+  if (MAY_KEEP && !types.isSharedArrayBuffer(buffer)) markAsUntransferable(buffer);
 }
 
 /** Checks options of allocateMemory(). */

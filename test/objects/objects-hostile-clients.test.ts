@@ -25,7 +25,9 @@ test.each(casesOf([20, 200], (count) => count === 20))(
     onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 10 }));
     writeFileSync(join(root, 'b/short'), Buffer.alloc(256 * 1024));
     writeFileSync(join(root, 'b/long'), Buffer.alloc(MIB));
-    const server = ending(fork(program('hostile-server.mjs'), [root]));
+    const server = ending(
+      fork(program('hostile-server.mjs'), [root], { execArgv: ['--expose-gc'] }),
+    );
     const [url] = (await once(server, 'message')) as [string];
     const rss = () => {
       const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
