@@ -5,6 +5,7 @@ beforeEach(() => {
   vi.useFakeTimers();
 });
 afterEach(() => {
+  vi.restoreAllMocks(); // while timers are faked: later, it would bring the faked ones back, for all files of this process
   vi.useRealTimers();
 });
 
