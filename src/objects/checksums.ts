@@ -13,7 +13,11 @@ export type ChecksumAlgorithm = 'crc64nvme' | 'sha256';
 export type UploadAlgorithm = ChecksumAlgorithm | 'sha1' | 'crc32' | 'crc32c' | 'md5';
 
 // Bytes: the hop to another thread takes longer than the CRC of fewer, also for the event loop.
-export const AT_ONCE = 128 * 1024;
+const AT_ONCE = 128 * 1024;
+
+/** The CRC of bytes that follow others, which have the CRC `before`. */
+export const crcAfter = (before: bigint, bytes: Uint8Array): bigint | Promise<bigint> =>
+  bytes.length <= AT_ONCE ? native.crc64Now(bytes, before) : native.crc64(bytes, before);
 
 /** A CRC as S3 writes it: 8 bytes in base64. */
 export function textOfCrc(crc: bigint): string {
@@ -37,9 +41,7 @@ export async function checksumOf(algorithm: ChecksumAlgorithm, bytes: Uint8Array
     const own = types.isSharedArrayBuffer(bytes.buffer) ? Uint8Array.from(bytes) : bytes;
     return Buffer.from(await webcrypto.subtle.digest('SHA-256', own)).toString('base64');
   }
-  return textOfCrc(
-    bytes.length <= AT_ONCE ? native.crc64Now(bytes, 0n) : await native.crc64(bytes, 0n),
-  );
+  return textOfCrc(await crcAfter(0n, bytes));
 }
 
 /** The checksum of the bytes [start, end) of a file. In base64. */

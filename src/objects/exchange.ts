@@ -34,6 +34,10 @@ export interface Answer extends Head {
   readonly body: Uint8Array;
 }
 
+/** Whether an answer has no bytes, whatever its header fields say: RFC 9112, 6.3. */
+export const isBodiless = (method: string, status: number | undefined): boolean =>
+  method === 'HEAD' || status === 204 || status === 304;
+
 export interface Exchange {
   open(call: Call): Promise<OpenAnswer>;
   close(): void;

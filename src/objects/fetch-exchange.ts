@@ -1,12 +1,18 @@
 // Requests of a client by a function of the program.
 import { types } from 'node:util';
-import { FirstAbort, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
-import { Deferred } from '../base/deferred.js';
+import { FirstAbort, reasonOf, unlessAborted } from '../base/abort-signals.js';
 import { invalidArgType } from '../base/errors.js';
 import { isRevoked } from '../base/objects.js';
 import { TimeLimit } from '../base/time-limit.js';
 import { type AnswerBody, gathered, owned } from './answer-body.js';
-import { type Call, type Exchange, noAnswer, type OpenAnswer } from './exchange.js';
+import {
+  type Call,
+  type Exchange,
+  type Head,
+  isBodiless,
+  noAnswer,
+  type OpenAnswer,
+} from './exchange.js';
 import { bytesNow } from './request-body.js';
 
 const isIterable = (value: unknown) => typeof Object(value)[Symbol.asyncIterator] === 'function';
@@ -43,11 +49,10 @@ export class FetchExchange implements Exchange {
         }),
       );
       checkResponse(response);
-      return {
-        status: response.status,
-        fields: Object.fromEntries(response.headers),
-        body: new FetchedBody(response, method, waiting),
-      };
+      const { status } = response;
+      const received = Object.fromEntries(response.headers);
+      const length = isBodiless(method, status) ? 0 : lengthOf(received);
+      return { status, fields: received, body: new FetchedBody(response, length, waiting) };
     } catch (error) {
       waiting.end();
       throw error;
@@ -77,21 +82,13 @@ class Waiting {
   async until<T>(work: () => Promise<T>): Promise<T> {
     const { signal } = this;
     if (signal.aborted) throw reasonOf(signal);
-    const first = new Deferred<T>();
-    const abort = () => first.reject(reasonOf(signal));
-    onAbort(signal, abort);
     const limit = new TimeLimit(this.#timeout, () =>
       this.#end.end(noAnswer(this.#timeout)),
     ).unref();
     try {
-      work().then(
-        (value) => first.resolve(value),
-        (error) => first.reject(error),
-      );
-      return await first.promise;
+      return await unlessAborted(signal, work());
     } finally {
       limit.clear();
-      offAbort(signal, abort);
     }
   }
 
@@ -102,11 +99,8 @@ class Waiting {
 }
 
 // fetch() may have decoded the bytes.
-function lengthOf({ headers, status }: Response, method: string): number | undefined {
-  if (method === 'HEAD' || status === 204 || status === 304) return 0;
-  const { 'content-length': length = '', 'content-encoding': encoding } = Object.fromEntries<
-    string | undefined
-  >(headers);
+function lengthOf(fields: Head['fields']): number | undefined {
+  const { 'content-length': length = '', 'content-encoding': encoding } = fields;
   return encoding === undefined && /^\d{1,20}$/.test(length) ? Number(length) : undefined;
 }
 
@@ -115,8 +109,8 @@ class FetchedBody implements AnswerBody {
   readonly #chunks: AsyncIterator<Uint8Array> | undefined;
   readonly #waiting: Waiting;
 
-  constructor(response: Response, method: string, waiting: Waiting) {
-    this.length = lengthOf(response, method);
+  constructor(response: Response, length: number | undefined, waiting: Waiting) {
+    this.length = length;
     this.#waiting = waiting;
     const { body } = response as { readonly body: AsyncIterable<Uint8Array> | null };
     this.#chunks = body?.[Symbol.asyncIterator]();

@@ -6,7 +6,14 @@ import { reasonOf } from '../base/abort-signals.js';
 import { ifStillIdle } from '../base/time-limit.js';
 import { connectionError } from '../net/errors.js';
 import { type AnswerBody, joined, MAX_AT_ONCE, owned } from './answer-body.js';
-import { type Call, type Exchange, type Head, noAnswer, type OpenAnswer } from './exchange.js';
+import {
+  type Call,
+  type Exchange,
+  type Head,
+  isBodiless,
+  noAnswer,
+  type OpenAnswer,
+} from './exchange.js';
 import { type RequestBody, slicesOf } from './request-body.js';
 
 const KEEP = { keepAlive: true, maxSockets: 128 };
@@ -74,7 +81,7 @@ function sendLent(request: ClientRequest, body: RequestBody, fail: (error: Error
 }
 
 function lengthOf({ headers, statusCode }: IncomingMessage, method: string): number | undefined {
-  if (method === 'HEAD' || statusCode === 204 || statusCode === 304) return 0;
+  if (isBodiless(method, statusCode)) return 0;
   const text = headers['content-length'];
   return text === undefined ? undefined : Number(text);
 }

@@ -1,7 +1,6 @@
 // The checksum of bytes that arrive in pieces.
 import { createHash } from 'node:crypto';
-import { native } from '../contract/native.js';
-import { AT_ONCE, type ChecksumAlgorithm, textOfCrc } from './checksums.js';
+import { type ChecksumAlgorithm, crcAfter, textOfCrc } from './checksums.js';
 
 export class RunningChecksum {
   readonly #hash: ReturnType<typeof createHash> | undefined;
@@ -13,8 +12,7 @@ export class RunningChecksum {
 
   async add(bytes: Uint8Array): Promise<void> {
     if (this.#hash) this.#hash.update(bytes);
-    else if (bytes.length <= AT_ONCE) this.#crc = native.crc64Now(bytes, this.#crc);
-    else this.#crc = await native.crc64(bytes, this.#crc);
+    else this.#crc = await crcAfter(this.#crc, bytes);
   }
 
   /** In base64. The last call. */
